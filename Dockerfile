@@ -3,10 +3,11 @@
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
+COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .
 ARG VERSION=
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X github.com/holdfast-dev/holdfast/internal/version.release=$VERSION" -o /out/ ./cmd/api ./cmd/worker ./cmd/seatctl
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X github.com/holdfast-dev/holdfast/internal/telemetry.release=$VERSION" -o /out/ ./cmd/api ./cmd/worker ./cmd/seatctl
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/

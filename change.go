@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ChangeType says what has changed, and how.
+// ChangeType names the resource and its transition.
 type ChangeType string
 
 // The types of changes.
@@ -53,22 +53,22 @@ func ChangeTypes() []ChangeType {
 // Name is the type without the name of this project, such as lock.created.
 func (t ChangeType) Name() string { return strings.TrimPrefix(string(t), "holdfast.") }
 
-// Change is one committed change of a lock, a booking, a payment, an event or a seating plan. One of Lock, Booking,
-// Payment and Event has the resource as it was right after the change; none of them: it is the seating plan PlanID, which
-// never changes.
+// Change is one committed change of a lock, a booking, a payment, an event or a seating plan. At most one of
+// Lock, Booking, Payment and Event is set: the resource as it was right after the change. If none is set, the change is
+// the creation of the seating plan PlanID; plans never change.
 type Change struct {
 	Type     ChangeType
 	Revision int64 // of the resource: a later change has no lower one
 	At       time.Time
 	Origin
 
-	EventID ID // zero: of a plan
+	EventID ID // zero for the creation of a seating plan
 	PlanID  ID // the seating plan of a seated event at that time
 	Lock    *Lock
 	Booking *Booking
 	Payment *Payment
 	Event   *Event
-	// Repairs tells changes of an event apart that have one revision: a repair of a counter raises none.
+	// Repairs distinguishes changes of an event with the same revision: a repair of a counter does not raise the revision.
 	Repairs int64
 }
 
@@ -93,7 +93,7 @@ func (c Change) subject() (kind string, id ID) {
 	}
 }
 
-// ID is the same whenever the change is told, and of no other change.
+// ID identifies the change. Every list and every delivery of the change has the same ID.
 func (c Change) ID() string {
 	kind, of := c.subject()
 	id := kind + "-" + of.String() + "-" + strconv.FormatInt(c.Revision, 10) + "-" + strings.ReplaceAll(c.Type.Name(), "/", "-")
@@ -103,14 +103,14 @@ func (c Change) ID() string {
 	return id
 }
 
-// Origin says who asked for a change, as its record tells.
+// Origin is the request or the run that caused a change, as the change's record has it.
 type Origin struct {
 	Actor     string // the name of the key, the user of a customer's token, or the job
-	RequestID string // of the HTTP request
-	RunID     string // of the job's run
+	RequestID string // the ID of the HTTP request
+	RunID     string // the correlation ID of the job's run
 }
 
-// Originator knows the origin of what is done in a context.
+// Originator returns the origin of the changes that are made in a context.
 type Originator interface{ Origin() Origin }
 
 // Origin implements Originator.

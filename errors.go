@@ -53,10 +53,10 @@ const (
 	// CodeInvalid refuses input with the right form but a wrong value.
 	CodeInvalid Code = "VALIDATION_FAILED" // Details: Invalid
 
-	// CodeUnavailable: nothing was changed; try again later.
+	// CodeUnavailable means that nothing was changed. The caller may retry.
 	CodeUnavailable Code = "UNAVAILABLE"
-	// CodeOutcomeUnknown: the change may have been made; ask again with the same
-	// idempotency key.
+	// CodeOutcomeUnknown means that the change may have been made. The caller should retry with the
+	// same idempotency key.
 	CodeOutcomeUnknown Code = "OUTCOME_UNKNOWN" // Details: UnknownLock, or none
 )
 
@@ -84,23 +84,23 @@ type Error struct {
 
 // The details of errors.
 type (
-	// SeatsUnavailable says how many seats were requested, and how many of those that the request
-	// could have had were available. Of named seats it has those that were not, in plan order.
+	// SeatsUnavailable has the number of seats that were requested, and how many of the seats that the request
+	// could use were available. If seats were named, Unavailable lists the unavailable ones in plan order.
 	SeatsUnavailable struct {
 		Requested, Available int64
 		Unavailable          []string
 	}
 	// SeatOrphaned has the seats that would be left without a free neighbour, in plan order.
 	SeatOrphaned struct{ Orphans []string }
-	// SeatsNotAdjacent says how many of the seats asked for are together.
+	// SeatsNotAdjacent has the largest number of the requested seats that are available together.
 	SeatsNotAdjacent struct{ Longest int64 }
-	// LimitReached says which limit a request would exceed, and how much the user
-	// holds already; Held is nil if the limit is for one lock.
+	// LimitReached has the limit that a request would exceed, and how much of it the user
+	// holds already. Held is nil if the limit is for one lock.
 	LimitReached struct {
 		Limit int64
 		Held  *int64
 	}
-	// CapacityBelowTaken says how many seats are taken: of the event, or of the section that the refusal names.
+	// CapacityBelowTaken has the number of taken seats of the event, or of the section that the refusal names.
 	CapacityBelowTaken struct{ Taken int64 }
 	// RefusedPayment is the payment that a refused confirmation has left.
 	RefusedPayment struct {

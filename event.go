@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// EventStatus says whether an event sells.
+// EventStatus is whether an event is on sale.
 type EventStatus string
 
 // A closed event refuses only new locks. A cancelled event also refuses to extend,
 // book, pay and confirm; it stays cancelled, and its locks and bookings stay as
-// they are. Other software may write other values; they count as not on sale.
+// they are.
 const (
 	OnSale    EventStatus = "ON_SALE"
 	Closed    EventStatus = "CLOSED"
@@ -36,32 +36,32 @@ type Event struct {
 	Oversold        int64 // seats taken beyond the total; must be 0 before a seat can be available
 	EventDate       time.Time
 	Status          EventStatus
-	MaxSeatsPerUser int64 // 0: no limit
+	MaxSeatsPerUser int64 // 0 means no limit
 	CreatedAt       time.Time
 	UpdatedAt       time.Time
 	Seating         Seating
 	LatePayments    LatePayments
 	// Sections are the areas of general admission of a seated event, with the capacities that they have in
-	// this event, in the plan's order; nil: there are none. The list is never changed, only replaced.
+	// this event, in the plan's order; nil if there are none. The list is never changed, only replaced.
 	Sections []SectionCapacity
 }
 
-// SectionCapacity is how many seats an area of general admission has.
+// SectionCapacity is the number of seats of an area of general admission.
 type SectionCapacity struct {
-	Key      string // of the section
+	Key      string // key of the section
 	Capacity int64  // ≥ 1
 }
 
-// Seating is what a seated event has beside an unseated one, and the rules for its seats. An unseated event may have
-// rules too, which apply to nothing; an empty one is the default.
+// Seating has the fields that only a seated event uses, and the rules for its seats. An unseated event may have
+// rules too, which have no effect; an empty rule is the default.
 type Seating struct {
-	PlanID           ID    // zero: the event is unseated
-	BlockedSeats     int64 // that the venue has taken out of sale
+	PlanID           ID    // zero if the event is unseated
+	BlockedSeats     int64 // seats that the venue has taken out of sale
 	OrphanRule       OrphanRule
 	AccessiblePolicy AccessiblePolicy
 }
 
-// OrphanRule says whether named seats may leave new single seats.
+// OrphanRule is whether a lock of named seats may leave new single seats.
 type OrphanRule string
 
 // Any other value, such as of other software, counts as ALLOW.
@@ -78,7 +78,7 @@ func AccessiblePolicies() []AccessiblePolicy {
 	return []AccessiblePolicy{AccessibleReserved, AccessibleOpen}
 }
 
-// AccessiblePolicy says whether accessible seats are taken only as asked for.
+// AccessiblePolicy is whether accessible seats are taken only when they are asked for.
 type AccessiblePolicy string
 
 // Any other value, such as of other software, counts as RESERVED.
@@ -87,8 +87,8 @@ const (
 	AccessibleOpen     AccessiblePolicy = "OPEN"
 )
 
-// Answer is the event as it is answered. If other software has left a counter that can't be right, it
-// shows no seat available until the counter is repaired: no answer promises a seat that may be taken.
+// Answer is the event as clients see it. If other software has left a counter out of its bounds, no seat is
+// shown as available until the counter is repaired, so that no answer promises a seat that may be taken.
 func (e Event) Answer() Event {
 	if e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats || e.Oversold < 0 || e.AvailableSeats > 0 && e.Oversold > 0 {
 		e.AvailableSeats = 0
@@ -102,17 +102,17 @@ type NewEvent struct {
 	Name            string
 	TotalSeats      int64
 	EventDate       time.Time
-	MaxSeatsPerUser int64 // 0: no limit
-	// Seating has the plan of a seated event, whose TotalSeats is that of the plan and of Sections, and its rules;
-	// zero: of an unseated event, or the defaults.
+	MaxSeatsPerUser int64 // 0 means no limit
+	// Seating has the plan and the rules of a seated event, whose TotalSeats follows from the plan and Sections. The
+	// zero value means an unseated event with the default rules.
 	Seating      Seating
-	LatePayments *LatePayments // nil: DefaultLatePayments
+	LatePayments *LatePayments // nil means DefaultLatePayments
 	// Sections are areas of general admission that have another capacity in this event than in its plan.
 	Sections []SectionCapacity
 }
 
-// LatePayments says whether a payment that arrives after the end of its booking may still confirm it, and until
-// how long after.
+// LatePayments is whether a payment that arrives after the end of its booking may still confirm it, and for how
+// long after that end.
 type LatePayments struct {
 	Policy  LatePaymentPolicy
 	Seconds int64 // 0 to MaxLatePaymentSeconds
@@ -123,7 +123,7 @@ func DefaultLatePayments() LatePayments {
 	return LatePayments{Policy: LatePaymentsRefused, Seconds: DefaultLatePaymentSeconds}
 }
 
-// LatePaymentPolicy says what becomes of a late payment.
+// LatePaymentPolicy is whether a late payment is accepted.
 type LatePaymentPolicy string
 
 // Any other value, such as of other software, counts as REFUSE.
@@ -181,4 +181,19 @@ func clone[T any](p *T) *T {
 	}
 	value := *p
 	return &value
+}
+
+// Hash differs between different requests with one idempotency key.
+func (n NewEvent) Hash() string {
+	hash := requestHash("%q|%d|%d|%d|%s", n.Name, n.TotalSeats, n.EventDate.UnixMilli(), n.MaxSeatsPerUser, n.ID)
+	if s := n.Seating; s != (Seating{}) {
+		hash = requestHash("%s|%s|%s|%s", hash, s.PlanID, s.OrphanRule, s.AccessiblePolicy)
+	}
+	if l := n.LatePayments; l != nil {
+		hash = requestHash("%s|late|%s|%d", hash, l.Policy, l.Seconds)
+	}
+	if len(n.Sections) > 0 {
+		hash = requestHash("%s|sections|%q", hash, fmt.Sprint(n.Sections))
+	}
+	return hash
 }

@@ -16,10 +16,10 @@ type ID [12]byte
 func ParseID(s string) (ID, error) {
 	var id ID
 	if len(s) != hex.EncodedLen(len(id)) {
-		return ID{}, fmt.Errorf("an ID has 24 hex digits, %d characters were given", len(s))
+		return ID{}, fmt.Errorf("an ID must have 24 hex digits, not %d characters", len(s))
 	}
 	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
-		return ID{}, fmt.Errorf("an ID has hex digits only: %w", err)
+		return ID{}, fmt.Errorf("an ID must have hex digits only: %w", err)
 	}
 	return id, nil
 }
@@ -44,12 +44,11 @@ const objectID = 0x07
 // MarshalBSONValue writes an ObjectID.
 func (id ID) MarshalBSONValue() (kind byte, data []byte, err error) { return objectID, id[:], nil }
 
-// UnmarshalBSONValue reads an ObjectID. Other software may write a value of another
-// type; it becomes the zero ID.
+// UnmarshalBSONValue reads an ObjectID.
 func (id *ID) UnmarshalBSONValue(kind byte, data []byte) error {
-	*id = ID{}
-	if kind == objectID {
-		copy(id[:], data)
+	if kind != objectID || len(data) != len(id) {
+		return fmt.Errorf("an ID is an ObjectID, not a value of type %#x", kind)
 	}
+	copy(id[:], data)
 	return nil
 }

@@ -1,6 +1,8 @@
 package holdfast
 
-import "time"
+import (
+	"time"
+)
 
 // Limits of a seating plan. A seat that stands in a row counts as one, a gap as none.
 const (
@@ -49,7 +51,7 @@ type SeatingPlan struct {
 	ID         ID
 	Name       string
 	Categories []Category
-	FocalPoint *Point // what the hall looks at; nil: there is none
+	FocalPoint *Point // what the hall looks at; nil if there is none
 	Sections   []Section
 	CreatedAt  time.Time
 }
@@ -75,11 +77,11 @@ type Section struct {
 	Key      string // unique in the plan
 	Name     string
 	Category string // key; of all rows and seats that have none of their own
-	Floor    string // "": not given
-	Entrance string // "": not given
+	Floor    string // "" means not given
+	Entrance string // "" means not given
 	Rows     []Row
 	Capacity int64   // ≥ 1 for general admission, 0 for rows
-	Outline  []Point // for drawing; nil: not given
+	Outline  []Point // for drawing; nil means not given
 }
 
 // TotalSeats is the number of seats in rows, or the capacity.
@@ -101,8 +103,8 @@ func (s Section) TotalSeats() int64 {
 // Row is a row of a section. The order of its seats is the physical order.
 type Row struct {
 	Key       string // unique in the section
-	Label     string // "": the key
-	Category  string // "": the section's
+	Label     string // "" means the key
+	Category  string // "" means the section's
 	Adjacency Adjacency
 	// Seats has nil for each gap, such as an aisle or a pillar.
 	Seats []*Seat
@@ -114,10 +116,39 @@ type Row struct {
 // Seat is a numbered seat.
 type Seat struct {
 	ID       string // unique in the plan
-	Label    string // "": its position in the row
-	Category string // "": the row's
+	Label    string // "" means its position in the row
+	Category string // "" means the row's
 	X, Y     *Thousandths
 	// Accessible seats are for wheelchairs, and Companion seats for the people with them.
 	Accessible, Companion, RestrictedView bool
 	Note                                  string
 }
+
+// Place is where a seat of a lock or a booking is. Of general admission it has the section and the
+// category alone.
+type Place struct{ SeatID, Section, Row, Label, Category string }
+
+// SeatState is the state of a seat in an event.
+type SeatState string
+
+// A seat under a due lock is AVAILABLE, before a sweep ends that lock too.
+const (
+	SeatAvailable SeatState = "AVAILABLE"
+	SeatLocked    SeatState = "LOCKED"
+	SeatSold      SeatState = "SOLD"
+	SeatBlocked   SeatState = "BLOCKED"
+)
+
+// SeatHolder is a seat with the lock that has it. A block of the venue has no LockID here.
+type SeatHolder struct {
+	Place
+	State     SeatState
+	LockID    ID // zero if there is none
+	BookingID ID // the lock's open or confirmed booking; zero if there is none
+}
+
+// Outranks reports which of two states counts for a seat that is in several locks, which only other software can make: a
+// sold one first, then a block, then a live lock.
+func (s SeatState) Outranks(other SeatState) bool { return seatRanks[s] > seatRanks[other] }
+
+var seatRanks = map[SeatState]int{SeatLocked: 1, SeatBlocked: 2, SeatSold: 3} //nolint:mnd // an order

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -37,7 +37,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := live
-	foreign.UserID = ids.New()
+	foreign.UserID = mongodb.NewID()
 	for name, c := range map[string]struct {
 		lock holdfast.Lock
 		code holdfast.Code
@@ -45,7 +45,7 @@ func TestCreate_AnswersByTheLocksState(t *testing.T) {
 		"due":            {due, holdfast.CodeLockExpired},
 		"released":       {released, holdfast.CodeLockReleased},
 		"another user's": {foreign, holdfast.CodeLockNotFound},
-		"none":           {holdfast.Lock{ID: ids.New()}, holdfast.CodeLockNotFound},
+		"none":           {holdfast.Lock{ID: mongodb.NewID()}, holdfast.CodeLockNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, err := book(c.lock)

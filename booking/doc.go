@@ -15,6 +15,6 @@
 //
 // # Failures
 //
-// A refusal has a code, and changes nothing. UNAVAILABLE: nothing was changed.
-// OUTCOME_UNKNOWN: call again; a repeat returns the present state.
+// A refusal has a code, and changes nothing. UNAVAILABLE means that nothing was changed.
+// After OUTCOME_UNKNOWN the caller should retry: a repeat returns the present state.
 package booking

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -93,7 +94,7 @@ func TestExpiredRefusals_WaitForATransactionThatBeganInTime(t *testing.T) {
 func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error) error {
 	charge := holdfast.Charge{Reference: "ref-" + b.ID.String()}
 	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{
-		Bookings: []holdfast.ID{b.ID}, Charged: []inventory.PaymentKey{{Reference: charge.Reference}}, Unrecorded: []string{charge.Reference},
+		Bookings: []holdfast.ID{b.ID}, Charged: []inventory.PaymentKey{{Reference: charge.Reference}},
 	})
 	if err != nil {
 		return err
@@ -102,6 +103,6 @@ func confirmSlowly(w *testenv.Env, b holdfast.Booking, beforeCommit func() error
 	if result.Err != nil {
 		return result.Err
 	}
-	_, err = w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: b.EventID, Plan: plan}}, beforeCommit)
+	_, err = w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, []store.EventPlan{{EventID: b.EventID, Plan: plan}}, beforeCommit)
 	return err
 }

@@ -6,7 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -17,7 +17,7 @@ func TestForeignFields_AreNotReadAsOtherDocuments(t *testing.T) {
 	t.Parallel()
 	for name, value := range map[string]any{
 		"a number": 120, "a text": "sold", "a document": bson.D{{Key: "_id", Value: 1}}, "null": nil,
-		"documents": bson.A{bson.D{{Key: "_id", Value: ids.New()}, {Key: "seats", Value: int64(7)}, {Key: "status", Value: "ACTIVE"}}},
+		"documents": bson.A{bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "seats", Value: int64(7)}, {Key: "status", Value: "ACTIVE"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +46,7 @@ func TestForeignFields_AreNotReadAsOtherDocuments(t *testing.T) {
 			ok(err)
 			_, err = w.Bookings.CancelBooking(w.Ctx(), f.booked().ID)
 			ok(err)
-			request := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: "key"}
+			request := holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1, Key: "key"}
 			first, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 			ok(err)
 			f.mark("seatlocks", first.ID)
@@ -96,7 +96,7 @@ func (f foreignFields) mark(collection string, id holdfast.ID) {
 		value = append(list, bson.D{{Key: "_id", Value: id}, {Key: "seatLockId", Value: id}, {Key: "status", Value: "CONFIRMED"}})
 	}
 	for _, field := range []string{
-		"events", "locks", "live", "bookings", "keys", "holdings", "due", "dueSold", "sold", "taken", "now",
+		"events", "locks", "live", "bookings", "keys", "holdings", "due", "dueSold", "sold", "taken", "now", "databaseNow",
 	} {
 		f.Set(collection, id, bson.D{{Key: field, Value: value}})
 	}

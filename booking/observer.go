@@ -5,12 +5,12 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Observer has callbacks for metrics; each may be nil. A payment is counted once, however often the shop tells of it, and
-// whatever its caller was answered. A commit whose outcome is unknown is not counted.
+// Observer has callbacks for metrics; each may be nil. A payment is counted once, however often the shop reports it, and
+// whatever the answer was. A commit whose outcome is unknown is not counted.
 type Observer struct {
-	// Late: a late payment was decided where the event accepts them.
+	// Late is called when a late payment was decided, of an event that accepts late payments.
 	Late func(accepted bool)
-	// Duplicate: a payment was refused because its booking is confirmed.
+	// Duplicate is called when a payment was refused because its booking is confirmed.
 	Duplicate func()
 }
 

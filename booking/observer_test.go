@@ -85,7 +85,7 @@ func TestConfirm_CountsDuplicates(t *testing.T) {
 	}
 }
 
-// A late payment is counted once, accepted or refused, however often the shop tells of it.
+// A late payment is counted once, accepted or refused, however often the shop reports it.
 func TestConfirm_CountsLatePayments(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -116,8 +116,8 @@ func race(t *testing.T, w, other *testenv.Env, event holdfast.ID, k int) string 
 	return state
 }
 
-// A customer's cancellation has read the booking as open when the confirmation commits. It is
-// decided anew, and refused.
+// A customer's cancellation has read the booking as open when the confirmation commits. The
+// cancellation is decided again, and refused.
 func TestRace_ACustomerCannotCancelWhatIsConfirmedMeanwhile(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

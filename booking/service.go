@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -18,7 +18,7 @@ type ID = holdfast.ID
 type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
-	maxTTL   time.Duration // of a payment window
+	maxTTL   time.Duration // maximum payment window
 }
 
 // New returns the bookings of a pipeline's database. maxTTL is the maximum time of a
@@ -38,7 +38,7 @@ func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) 
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
 	}
-	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: ids.New()})
+	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: mongodb.NewID()})
 	b, err = answer(result, err)
 	return b, !result.Replayed && err == nil, err
 }
@@ -69,7 +69,7 @@ func (s *Service) PayBooking(ctx context.Context, id ID, window holdfast.Until) 
 // It refuses with BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, BOOKING_EXPIRED, BOOKING_CONFIRMED (another
 // reference), BOOKING_CANCELLED, the code of a lock that other software ended,
 // EVENT_NOT_ON_SALE if the event is cancelled, PAYMENT_REFERENCE_USED (by another booking), VALIDATION_FAILED (a
-// charge that was told differently before), or PAYMENT_REFUND_DUE (a charge that was refused before, of a booking that
+// charge that was reported differently before), or PAYMENT_REFUND_DUE (a charge that was refused before, of a booking that
 // could be confirmed now). A refusal of a charge has the details holdfast.RefusedPayment, except for
 // BOOKING_NOT_FOUND, BOOKING_NOT_PAYABLE, VALIDATION_FAILED and PAYMENT_REFERENCE_USED, which record nothing.
 func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Charge) (holdfast.Booking, error) {
@@ -86,7 +86,7 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Cha
 		if err != nil {
 			return holdfast.Booking{}, err
 		}
-		command.LockID, command.EventID = ids.New(), eventID
+		command.LockID, command.EventID = mongodb.NewID(), eventID
 		return answer(s.pipeline.Submit(ctx, eventID, command))
 	}
 	return answer(result, err)
@@ -105,7 +105,7 @@ func (s *Service) bookingAndEvent(ctx context.Context, id ID) (holdfast.Booking,
 	return b, lock.EventID, err
 }
 
-// RefundPayment notes that the shop has given back a payment that is REFUND_DUE; a void counts as a refund. A repeat
+// RefundPayment records that the shop has refunded a payment that is REFUND_DUE. A void counts as a refund. A repeat
 // with the same reference gets the same answer. It refuses with PAYMENT_NOT_FOUND, PAYMENT_ACCEPTED or
 // PAYMENT_REFUNDED (with another reference).
 func (s *Service) RefundPayment(ctx context.Context, id ID, reference string) (holdfast.Payment, error) {
@@ -113,7 +113,7 @@ func (s *Service) RefundPayment(ctx context.Context, id ID, reference string) (h
 	if reference == "" {
 		return holdfast.Payment{}, holdfast.RefuseInput(field, "Give the reference of the refund.")
 	}
-	if err := holdfast.CheckText(field, reference, holdfast.MaxReferenceLength); err != nil {
+	if err := holdfast.CheckReference(field, reference, holdfast.MaxReferenceLength); err != nil {
 		return holdfast.Payment{}, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.Refund{PaymentID: id, Reference: reference})
@@ -145,7 +145,7 @@ func (s *Service) CancelBooking(ctx context.Context, id ID) (holdfast.Booking, e
 }
 
 // CancelOpenBooking is CancelBooking for the customer, who may not return what was sold: it
-// refuses a CONFIRMED booking with BOOKING_CONFIRMED, also one that is confirmed meanwhile.
+// refuses a CONFIRMED booking with BOOKING_CONFIRMED, even if it is confirmed while the call runs.
 func (s *Service) CancelOpenBooking(ctx context.Context, id ID) (holdfast.Booking, error) {
 	return s.cancel(ctx, id, true)
 }
@@ -156,10 +156,10 @@ func (s *Service) cancel(ctx context.Context, id ID, openOnly bool) (holdfast.Bo
 		return holdfast.Booking{}, err
 	}
 	command := inventory.Cancel{BookingID: id, LockID: b.LockID, EventID: b.EventID, OpenOnly: openOnly}
-	if eventID.IsZero() { // a booking of other software, whose lock was removed: no seats to release
+	if eventID.IsZero() { // the booking names no event, and its lock was removed: no seats to release
 		return answer(s.pipeline.Do(ctx, command))
 	}
-	// Without a lock too: a late payment may be about to give the booking another one.
+	// A booking without a lock is cancelled too, because a late payment may be about to give it another lock.
 	return answer(s.pipeline.Submit(ctx, eventID, command))
 }
 

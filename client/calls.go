@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -31,12 +33,12 @@ type Event struct {
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser"`
 	CreatedAt       time.Time `json:"createdAt"`
 	UpdatedAt       time.Time `json:"updatedAt"`
-	// LatePayments says whether a payment may confirm a booking that has expired, until LatePaymentSeconds after its end.
+	// LatePayments is whether a payment may confirm a booking that has expired, until LatePaymentSeconds after its end.
 	LatePayments       string `json:"latePayments"`
 	LatePaymentSeconds int64  `json:"latePaymentSeconds"`
 
-	// Of an event with a seating plan.
-	SeatingPlanID    string `json:"seatingPlanId"` // "": it has none
+	// The following fields are set for an event with a seating plan.
+	SeatingPlanID    string `json:"seatingPlanId"` // "" if the event has none
 	BlockedSeats     int64  `json:"blockedSeats"`  // taken out of sale by the venue
 	OrphanRule       string `json:"orphanRule"`
 	AccessiblePolicy string `json:"accessiblePolicy"`
@@ -44,7 +46,7 @@ type Event struct {
 	Sections []SectionCapacity `json:"sections"`
 }
 
-// SectionCapacity is how many seats an area of general admission has.
+// SectionCapacity is the number of seats of an area of general admission.
 type SectionCapacity struct {
 	Key      string `json:"key"`
 	Capacity int64  `json:"capacity"`
@@ -57,7 +59,7 @@ const (
 
 	OrphansAllowed     = "ALLOW"    // named seats may leave single seats: the default
 	OrphansRefused     = "REFUSE"   // SeatOrphaned, if the same number of seats could leave fewer
-	AccessibleReserved = "RESERVED" // accessible seats are locked only as asked for: the default
+	AccessibleReserved = "RESERVED" // accessible seats are locked only when they are asked for: the default
 	AccessibleOpen     = "OPEN"     // they are seats like any other
 )
 
@@ -72,7 +74,7 @@ type Lock struct {
 	IdempotencyKey string    `json:"idempotencyKey"`
 	BookingID      string    `json:"bookingId"`
 	CreatedAt      time.Time `json:"createdAt"`
-	// Places say where the seats are, in plan order; nil: the event has no seating plan.
+	// Places are the places of the seats, in plan order; nil if the event has no seating plan.
 	Places []Place `json:"places"`
 	// Replayed is true if an earlier request with the same key acquired the lock.
 	Replayed bool `json:"-"`
@@ -144,10 +146,10 @@ type NewEvent struct {
 	SeatingPlanID   string    `json:"seatingPlanId,omitempty"`
 	EventDate       time.Time `json:"eventDate"`
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
-	// "" and nil: the defaults, LatePaymentsRefused and a day.
+	// "" and nil mean the defaults, LatePaymentsRefused and a day.
 	LatePayments       string `json:"latePayments,omitempty"`
 	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
-	// Of an event with a seating plan; "": the default.
+	// Of an event with a seating plan; "" means the default.
 	OrphanRule       string `json:"orphanRule,omitempty"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
 	// IdempotencyKey makes repeated requests create one event, for 24 h. If it is "", the
@@ -187,7 +189,7 @@ type EventChange struct {
 }
 
 // UpdateEvent changes an event and returns it. After an error without a code, and after
-// OutcomeUnknown, it may be changed. The call is not repeated then: others may have changed
+// OutcomeUnknown, it may be changed. The client does not retry then, because another caller may have changed
 // the event since.
 func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange) (e Event, err error) {
 	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: change, notIdempotent: true}, &e)
@@ -328,6 +330,16 @@ func (c *Client) ListBookings(ctx context.Context, f Filter) iter.Seq2[Booking, 
 	return list[Booking](ctx, c, "/api/bookings", f)
 }
 
+// MaxPageSize is the largest number of items that the API returns at once.
+const MaxPageSize = 500
+
+// ListItems iterates over a list of the API by its path, such as /api/locks, as ListEvents does. The items are JSON as the API
+// has sent it, with the fields that this version of the client does not know. query has the filters of the list, and may have
+// a pageSize.
+func (c *Client) ListItems(ctx context.Context, path string, query url.Values) iter.Seq2[json.RawMessage, error] {
+	return listPages[json.RawMessage](ctx, c, path, query)
+}
+
 func get[T any](ctx context.Context, c *Client, path, id string) (v T, err error) {
 	_, err = c.call(ctx, request{method: http.MethodGet, path: path + url.PathEscape(id)}, &v)
 	return v, err
@@ -343,33 +355,38 @@ func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq
 }
 
 func listBy[T any](ctx context.Context, c *Client, path string, filters map[string]*string) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		const pageSize = 500
-		query := url.Values{"pageSize": {strconv.Itoa(pageSize)}}
-		for name, value := range filters {
-			if value != nil {
-				query.Set(name, *value)
-			}
+	query := url.Values{}
+	for name, value := range filters {
+		if value != nil {
+			query.Set(name, *value)
 		}
+	}
+	return listPages[T](ctx, c, path, query)
+}
+
+func listPages[T any](ctx context.Context, c *Client, path string, query url.Values) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		page := url.Values{"pageSize": {strconv.Itoa(MaxPageSize)}}
+		maps.Copy(page, query)
 		for {
-			var page struct {
+			var found struct {
 				Items []T    `json:"items"`
 				Next  string `json:"nextPageToken"`
 			}
-			if _, err := c.call(ctx, request{method: http.MethodGet, path: path, query: query}, &page); err != nil {
+			if _, err := c.call(ctx, request{method: http.MethodGet, path: path, query: page}, &found); err != nil {
 				var zero T
 				yield(zero, err)
 				return
 			}
-			for _, item := range page.Items {
+			for _, item := range found.Items {
 				if !yield(item, nil) {
 					return
 				}
 			}
-			if page.Next == "" {
+			if found.Next == "" {
 				return
 			}
-			query.Set("pageToken", page.Next)
+			page.Set("pageToken", found.Next)
 		}
 	}
 }

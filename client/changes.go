@@ -11,7 +11,7 @@ import (
 
 // Change is a committed change of a lock, a booking, an event or a seating plan: a CloudEvent.
 type Change struct {
-	ID       string          `json:"id"`       // the same whenever the change is told
+	ID       string          `json:"id"`       // the same in every list and at every delivery
 	Type     string          `json:"type"`     // such as holdfast.lock.created
 	Subject  string          `json:"subject"`  // such as locks/ and the lock's ID
 	Sequence string          `json:"sequence"` // the subject's revision; a later change has no lower one
@@ -33,8 +33,8 @@ type ChangeFilter struct {
 }
 
 // ListChanges returns a page of changes behind a token, "" for the oldest ones that are kept, and the token of the
-// next page. Keep it: it is there on the last page too, to go on later, and no change is skipped. A page may be empty
-// although more follow: go on until the token stays the same. It fails with ChangesGone if changes behind the token
+// next page. Keep the token: the last page has one too, from which to continue later, and no change is skipped. A page may be empty
+// although more follow: continue until the token stays the same. It fails with ChangesGone if changes behind the token
 // were removed. It needs a key with the scope admin.
 func (c *Client) ListChanges(ctx context.Context, token string, f ChangeFilter) (changes []Change, next string, err error) {
 	const pageSize = 500

@@ -22,7 +22,7 @@ type Client struct {
 	secret       string
 	http         *http.Client
 	retryTimeout time.Duration
-	event        string // in the paths of locks and bookings; "": none
+	event        string // in the paths of locks and bookings; "" means none
 }
 
 // Option configures a client.
@@ -52,7 +52,7 @@ const (
 	// direction, over a slow line.
 	maxPlanBytes = 256 << 20
 	planTimeout  = 5 * time.Minute
-	// longTimeout is more than the server takes for what is long.
+	// longTimeout is more than the server takes for a long call.
 	longTimeout = 30 * time.Second
 )
 
@@ -91,10 +91,10 @@ type request struct {
 	method, path string
 	query        url.Values
 	body         any
-	etag         string // of a former response; the response to a request that has one may have no body
-	// isPlan: the body or the response may be as large as a seating plan.
+	etag         string // of a previous response; the response to a request that has one may have no body
+	// isPlan is set if the body or the response may be as large as a seating plan.
 	isPlan bool
-	// isLong: the server may take longer than DefaultTimeout for an answer.
+	// isLong is set if the server may take longer than DefaultTimeout for an answer.
 	isLong bool
 	// notIdempotent requests are retried only if they were certainly not executed.
 	notIdempotent bool
@@ -159,8 +159,8 @@ func (r request) mayHaveWritten(err error) bool {
 	return code == "" || code == OutcomeUnknown
 }
 
-// notSettled is the error of an attempt that was not executed, after one whose outcome is
-// unknown: so is the call's.
+// notSettled is the error of an attempt that was not executed, after an attempt with an unknown outcome,
+// so the outcome of the call is unknown.
 func notSettled(err error) error {
 	var refusal *Error
 	if !errors.As(err, &refusal) || refusal.Code != Unavailable && refusal.Code != TooManyRequests {

@@ -12,7 +12,7 @@
 // places of general admission in a section:
 //
 //	lock, err := api.AcquireLock(ctx, client.LockRequest{EventID: event, UserID: user, SeatIDs: []string{"A-1-1", "A-1-2"}})
-//	if client.Is(err, client.SeatsUnavailable) { … } // the Error's Unavailable has those that are taken
+//	if client.Is(err, client.SeatsUnavailable) { … } // the Error's Unavailable has the taken seats
 //	lock, err = api.InEvent(event).ChangeSeats(ctx, lock.ID, client.Wish{BestAvailable: &client.BestAvailable{Seats: 2}})
 //
 // InEvent names the event in the paths of calls on locks and bookings, by which a load balancer sends all requests of an
@@ -21,11 +21,11 @@
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
 // after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent, CreateWebhook and
-// CreateSeatingPlan send an idempotency key, which the client generates if the caller gives none,
+// CreateSeatingPlan send an idempotency key, which the client generates if the caller does not give one,
 // and the other calls have the same effect when repeated. UpdateEvent and UpdateWebhook could undo the change of another
 // caller, and RotateWebhookSecret and TestWebhook do their work each time: they are retried only if the request was
-// certainly not executed. ChangeSeats, BlockSeats and UnblockSeats say
-// what is to be: if another caller changes the same seats meanwhile, the last one that is executed counts.
+// certainly not executed. ChangeSeats, BlockSeats and UnblockSeats
+// set a state: if another caller changes the same seats at the same time, the last call that is executed counts.
 //
 // A refusal is an *Error with a code. After an error without a code, and after
 // OutcomeUnknown, the request may have been executed: repeat it with the same

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Code identifies an error. Callers decide by it.
+// Code identifies an error. Callers should decide by the code.
 type Code string
 
 // The codes that the API answers with.
@@ -75,7 +75,7 @@ type Error struct {
 	RetryAfter  time.Duration // delay before a retry; 0 if the response gives none
 	RequestID   string        // in the server's log
 	Fields      []FieldError  // with ValidationFailed
-	// Payment is the payment of a refused confirmation; nil: there is none.
+	// Payment is the payment of a refused confirmation; nil if there is none.
 	Payment *RefusedPayment
 }
 

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Charge is what a shop took for a booking, for ConfirmBookingWith.
+// Charge is the charge of a shop for a booking, for ConfirmBookingWith.
 type Charge struct {
-	Reference string `json:"paymentReference,omitempty"` // the payment's ID at the provider; "": none
-	Provider  string `json:"provider,omitempty"`         // "": the provider "default"
-	Part      string `json:"paymentPart,omitempty"`      // tells the bookings apart that one charge pays for
-	Amount    *int64 `json:"amount,omitempty"`           // in whole minor units; nil: not told
-	Currency  string `json:"currency,omitempty"`         // of ISO 4217; "": not told
+	Reference string `json:"paymentReference,omitempty"` // the payment's ID at the provider; "" means none
+	Provider  string `json:"provider,omitempty"`         // "" means the provider "default"
+	Part      string `json:"paymentPart,omitempty"`      // distinguishes the bookings that one charge pays for
+	Amount    *int64 `json:"amount,omitempty"`           // in whole minor units; nil if it is not known
+	Currency  string `json:"currency,omitempty"`         // of ISO 4217; "" if it is not known
 }
 
-// Payment is a charge that Holdfast was told of.
+// Payment is a charge that the shop has reported to Holdfast.
 type Payment struct {
 	ID              string    `json:"id"`
 	Provider        string    `json:"provider"`
@@ -27,7 +27,7 @@ type Payment struct {
 	Amount          *int64    `json:"amount"`
 	Currency        string    `json:"currency"`
 	Status          string    `json:"status"` // ACCEPTED, REFUND_DUE, REFUNDED
-	Reason          string    `json:"reason"` // why it has to go back
+	Reason          string    `json:"reason"` // why it must be refunded
 	RefundReference string    `json:"refundReference"`
 	CreatedAt       time.Time `json:"createdAt"`
 	UpdatedAt       time.Time `json:"updatedAt"`
@@ -41,7 +41,7 @@ type RefusedPayment struct {
 }
 
 // ConfirmBookingWith asserts that the charge was taken, or authorised; the seats are sold. If the confirmation is refused,
-// the Error's Payment says that the charge has to go back. It is nil after BookingNotFound, BookingNotPayable,
+// the Error's Payment says that the charge must be refunded. It is nil after BookingNotFound, BookingNotPayable,
 // ValidationFailed and PaymentReferenceUsed: these record nothing.
 func (c *Client) ConfirmBookingWith(ctx context.Context, id string, charge Charge) (Booking, error) {
 	return post[Booking](ctx, c, inEvent(c.event, "/bookings/"), id, "/confirm", charge)
@@ -62,8 +62,8 @@ func (c *Client) ListPayments(ctx context.Context, f PaymentFilter) iter.Seq2[Pa
 	})
 }
 
-// RefundPayment notes that a payment that is REFUND_DUE was refunded or voided. refundReference is the provider's ID
-// of that. It fails with PaymentAccepted, or with PaymentRefunded if it was noted with another reference.
+// RefundPayment records that a payment that is REFUND_DUE was refunded or voided. refundReference is the provider's ID
+// of the refund. It fails with PaymentAccepted, or with PaymentRefunded if it was recorded with another reference.
 func (c *Client) RefundPayment(ctx context.Context, id, refundReference string) (Payment, error) {
 	return post[Payment](ctx, c, "/api/payments/", id, "/refunded", map[string]string{"refundReference": refundReference})
 }

@@ -13,12 +13,12 @@ import (
 
 // SeatingPlan is the plan of a hall. It never changes.
 type SeatingPlan struct {
-	ID         string     `json:"id,omitempty"` // of an answer
+	ID         string     `json:"id,omitempty"` // in answers only
 	Name       string     `json:"name"`
 	Categories []Category `json:"categories"`
 	FocalPoint *Point     `json:"focalPoint,omitempty"` // what the hall looks at
 	Sections   []Section  `json:"sections"`
-	CreatedAt  time.Time  `json:"createdAt,omitzero"` // of an answer
+	CreatedAt  time.Time  `json:"createdAt,omitzero"` // in answers only
 }
 
 // Category is a price class of seats.
@@ -28,7 +28,7 @@ type Category struct {
 	Color string `json:"color,omitempty"` // #rrggbb
 }
 
-// Point is a position, in units of the plan's own.
+// Point is a position, in the units of the plan.
 type Point struct {
 	X float64 `json:"x"`
 	Y float64 `json:"y"`
@@ -124,8 +124,8 @@ type SectionSummary struct {
 
 // CreateSeatingPlan creates a plan; its ID and CreatedAt are ignored, so that a plan that was read
 // can be created elsewhere. idempotencyKey makes repeated requests create one plan, for 24 h. If it
-// is "", the client generates a key for the call. A plan that is wrong is refused with
-// ValidationFailed; the Error's Fields say where.
+// is "", the client generates a key for the call. An invalid plan is refused with
+// ValidationFailed; the Error's Fields have the locations.
 func (c *Client) CreateSeatingPlan(ctx context.Context, plan SeatingPlan, idempotencyKey string) (of SeatingPlanSummary, err error) {
 	plan.ID, plan.CreatedAt = "", time.Time{}
 	body := struct {
@@ -138,8 +138,8 @@ func (c *Client) CreateSeatingPlan(ctx context.Context, plan SeatingPlan, idempo
 }
 
 // GetSeatingPlan returns a plan written out: each seat has its label, category and position. If
-// sections are given, it has only the sections with these keys. A caller that needs a plan often
-// keeps it: it never changes.
+// sections are given, it has only the sections with these keys. A caller may cache a plan,
+// which never changes.
 func (c *Client) GetSeatingPlan(ctx context.Context, id string, sections ...string) (plan SeatingPlan, err error) {
 	query := url.Values{}
 	for _, key := range sections {

@@ -7,15 +7,15 @@ import (
 	"net/url"
 )
 
-// SeatMap says which seats of an event with a seating plan are taken: held, sold or blocked, which are not
-// told apart.
+// SeatMap has the taken seats of an event with a seating plan. It does not distinguish held, sold and blocked
+// seats.
 type SeatMap struct {
 	EventID    string          `json:"-"`
 	Rev        int64           `json:"rev"`      // the event's revision; it rises with every change
 	Sections   []SectionSeats  `json:"sections"` // in plan order
 	Categories []CategorySeats `json:"categories"`
 
-	keys []string // of the sections that were asked for; nil: all
+	keys []string // keys of the sections that were asked for; nil means all
 	etag string
 }
 
@@ -45,7 +45,7 @@ func (s SectionSeats) Taken(seat int) bool {
 	return s.Bitmap[seat/8]&(0x80>>(seat%8)) != 0
 }
 
-// Section returns a section by its key; false: the map does not have it.
+// Section returns a section by its key. It returns false if the map does not have the section.
 func (m SeatMap) Section(key string) (SectionSeats, bool) {
 	for _, s := range m.Sections {
 		if s.Key == key {
@@ -74,7 +74,7 @@ func (s Section) AllSeats() iter.Seq2[int, *Seat] {
 	}
 }
 
-// GetSeatMap returns what is taken of an event with a seating plan. If sections are given, it has only the
+// GetSeatMap returns the taken seats of an event with a seating plan. If sections are given, it has only the
 // sections with these keys.
 func (c *Client) GetSeatMap(ctx context.Context, eventID string, sections ...string) (SeatMap, error) {
 	fresh, _, err := c.RefreshSeatMap(ctx, SeatMap{EventID: eventID, keys: sections})
@@ -82,7 +82,7 @@ func (c *Client) GetSeatMap(ctx context.Context, eventID string, sections ...str
 }
 
 // RefreshSeatMap returns a map that GetSeatMap or RefreshSeatMap has returned before, as it is now. If
-// nothing has changed since, the answer is short, and changed is false. After an error, the map is the former
+// nothing has changed since, the answer is short, and changed is false. After an error, the map is the previous
 // one.
 func (c *Client) RefreshSeatMap(ctx context.Context, m SeatMap) (fresh SeatMap, changed bool, err error) {
 	query := url.Values{}
@@ -115,7 +115,7 @@ type SeatHolder struct {
 	Label     string `json:"label"`
 	Category  string `json:"category"` // its key
 	State     string `json:"state"`    // AVAILABLE, LOCKED, SOLD, BLOCKED
-	LockID    string `json:"lockId"`   // "": none, or the venue's block
+	LockID    string `json:"lockId"`   // "" if there is none, or if the seat is blocked by the venue
 	BookingID string `json:"bookingId"`
 }
 

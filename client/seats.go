@@ -16,13 +16,13 @@ type Place struct {
 	Category string `json:"category"` // its key
 }
 
-// SeatIDs returns the IDs of the lock's numbered seats, in plan order; nil: it has none.
+// SeatIDs returns the IDs of the lock's numbered seats, in plan order; nil if it has none.
 func (l Lock) SeatIDs() []string { return seatIDs(l.Places) }
 
 // Section returns the key of the section of a lock of general admission; "" for any other lock.
 func (l Lock) Section() string { return generalSection(l.Places) }
 
-// SeatIDs returns the IDs of the booking's numbered seats, in plan order; nil: it has none.
+// SeatIDs returns the IDs of the booking's numbered seats, in plan order; nil if it has none.
 func (b Booking) SeatIDs() []string { return seatIDs(b.Places) }
 
 // Section returns the key of the section of a booking of general admission; "" for any other booking.
@@ -44,12 +44,12 @@ func generalSection(places []Place) string {
 	return ""
 }
 
-// Wish says which seats ChangeSeats asks for. It has exactly one form: Seats of an event without a
+// Wish is the request of ChangeSeats for seats. It must have exactly one form: Seats of an event without a
 // seating plan; SeatIDs; BestAvailable; or Section with Seats, for general admission.
 type Wish struct {
 	Seats           int64
 	SeatIDs         []string // 1 to 50
-	AccessibleSeats int64    // how many of SeatIDs are accessible: these are locked only as asked for
+	AccessibleSeats int64    // number of accessible seats among SeatIDs, which are locked only when they are asked for
 	BestAvailable   *BestAvailable
 	Section         string // key
 }
@@ -65,7 +65,7 @@ type BestAvailable struct {
 	Seats           int64    `json:"seats"`                     // 1 to 50
 	Categories      []string `json:"categories,omitempty"`      // keys, the preferred one first; default: the plan's order
 	Section         string   `json:"section,omitempty"`         // key of the only section; default: any
-	AccessibleSeats int64    `json:"accessibleSeats,omitempty"` // how many are accessible, exactly
+	AccessibleSeats int64    `json:"accessibleSeats,omitempty"` // exact number of accessible seats
 	Adjacent        string   `json:"adjacent,omitempty"`        // default: PREFERRED
 }
 

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// Webhook is an endpoint of another system, which is told of changes.
+// Webhook is an endpoint of another system, to which Holdfast sends changes.
 type Webhook struct {
 	ID        string    `json:"id"`
 	URL       string    `json:"url"`
 	Types     []string  `json:"types"`   // types of changes, or their beginning with * at the end
-	EventID   string    `json:"eventId"` // "": of all events and seating plans
+	EventID   string    `json:"eventId"` // "" means all events and seating plans
 	State     string    `json:"state"`   // ENABLED, DISABLED
 	Reason    string    `json:"reason"`  // why it is disabled: operator, gone, failures
 	CreatedAt time.Time `json:"createdAt"`
@@ -29,7 +29,7 @@ type NewWebhook struct {
 	URL            string   `json:"url"`
 	Types          []string `json:"types"`
 	EventID        string   `json:"eventId,omitempty"`
-	IdempotencyKey string   `json:"idempotencyKey,omitempty"` // "": the client generates one
+	IdempotencyKey string   `json:"idempotencyKey,omitempty"` // "" if the client generates one
 }
 
 // CreateWebhook creates an endpoint, which gets the changes that are committed from now on. If its Secret is "", an earlier
@@ -58,24 +58,24 @@ type WebhookChange struct {
 	State *string  `json:"state,omitempty"`
 }
 
-// UpdateWebhook changes an endpoint and returns it. One that is enabled again gets what had not been delivered before it was
-// disabled, and the changes from then on. After an error without a code, and after OutcomeUnknown, it may be changed; the
+// UpdateWebhook changes an endpoint and returns it. An endpoint that is enabled again gets the changes that were not delivered before it
+// was disabled, and the changes from then on. After an error without a code, and after OutcomeUnknown, it may be changed; the
 // call is not repeated then.
 func (c *Client) UpdateWebhook(ctx context.Context, id string, change WebhookChange) (w Webhook, err error) {
 	_, err = c.call(ctx, request{method: http.MethodPatch, path: webhookPath(id, ""), body: change, notIdempotent: true}, &w)
 	return w, err
 }
 
-// DeleteWebhook removes an endpoint with its deliveries. It fails with WebhookNotFound if there is none, also if an
-// attempt without an answer has removed it.
+// DeleteWebhook removes an endpoint with its deliveries. It fails with WebhookNotFound if there is none, even if an
+// earlier attempt without an answer has removed it.
 func (c *Client) DeleteWebhook(ctx context.Context, id string) error {
 	_, err := c.call(ctx, request{method: http.MethodDelete, path: webhookPath(id, "")}, nil)
 	return err
 }
 
-// RotateWebhookSecret makes a new secret and returns it. The former ones are in force too until the overlap, in whole seconds, ends; 0
+// RotateWebhookSecret makes a new secret and returns it. The previous secrets stay valid until the overlap, in whole seconds, ends; 0
 // ends them at once. It fails with WebhookLimitReached while 5 are in force, unless the overlap is 0. After an error without a code,
-// and after OutcomeUnknown, there may be a secret that was not told: call it again.
+// and after OutcomeUnknown, there may be a secret that was not returned: call it again.
 func (c *Client) RotateWebhookSecret(ctx context.Context, id string, overlap time.Duration) (secret string, err error) {
 	var rotated struct {
 		Secret string `json:"secret"`
@@ -85,11 +85,11 @@ func (c *Client) RotateWebhookSecret(ctx context.Context, id string, overlap tim
 	return rotated.Secret, err
 }
 
-// WebhookTest is how a test ended.
+// WebhookTest is the result of a test.
 type WebhookTest struct {
-	Status     int    `json:"status"` // of the endpoint's answer; 0: there was none
+	Status     int    `json:"status"` // of the endpoint's answer; 0 if there was none
 	DurationMS int64  `json:"durationMs"`
-	Error      string `json:"error"` // "": the endpoint accepted the event
+	Error      string `json:"error"` // "" if the endpoint accepted the event
 }
 
 // TestWebhook sends an endpoint one event of the type holdfast.webhook.test, also if it is disabled.
@@ -98,7 +98,7 @@ func (c *Client) TestWebhook(ctx context.Context, id string) (t WebhookTest, err
 	return t, err
 }
 
-// Delivery is a change on its way to an endpoint, or at its end.
+// Delivery is the delivery of a change to an endpoint.
 type Delivery struct {
 	ID            string    `json:"id"`
 	ChangeID      string    `json:"changeId"` // the header webhook-id of each try
@@ -106,8 +106,8 @@ type Delivery struct {
 	Subject       string    `json:"subject"`
 	State         string    `json:"state"` // PENDING, DELIVERED, DEAD
 	Attempts      int64     `json:"attempts"`
-	NextAttemptAt time.Time `json:"nextAttemptAt"` // zero: an earlier change of its subject is first, or none is planned
-	LastStatus    int       `json:"lastStatus"`    // 0: there was no answer
+	NextAttemptAt time.Time `json:"nextAttemptAt"` // zero if none is planned, or an earlier change of its subject must be delivered first
+	LastStatus    int       `json:"lastStatus"`    // 0 if there was no answer
 }
 
 // ListDeliveries iterates over the deliveries of an endpoint with a state, "" for all, the newest first, as ListEvents does.
@@ -123,11 +123,11 @@ func (c *Client) ListDeliveries(ctx context.Context, id, state string) iter.Seq2
 type Replay struct {
 	Since, Until time.Time // Until is exclusive
 	Types        []string
-	State        string // of former deliveries: DELIVERED or DEAD; "": also changes that were never told
+	State        string // of previous deliveries: DELIVERED or DEAD; "" means also changes that were never sent
 }
 
 // ReplayWebhook plans deliveries of past changes with the same IDs as before, oldest first, and returns how many. If
-// there are 5000, go on with a later Since. A call that is repeated plans nothing twice that is still PENDING.
+// there are 5000, continue with a later Since. A repeated call plans no delivery twice that is still PENDING.
 func (c *Client) ReplayWebhook(ctx context.Context, id string, r Replay) (deliveries int, err error) {
 	body := map[string]any{}
 	for name, at := range map[string]time.Time{"since": r.Since, "until": r.Until} {

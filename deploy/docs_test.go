@@ -60,7 +60,7 @@ func TestDocs_LinksResolve(t *testing.T) {
 	}
 }
 
-// Code is no Markdown: f[T](x) is a call there, not a link.
+// Code is not Markdown: f[T](x) is a call there, not a link.
 var (
 	fencePattern   = regexp.MustCompile("(?ms)^```.*?^```$")
 	codePattern    = regexp.MustCompile("`[^`\n]+`")
@@ -149,50 +149,6 @@ func TestDocs_ShowNoFormatErrors(t *testing.T) {
 			t.Errorf("%s shows the output of a wrong format string", page)
 		}
 	}
-}
-
-// docs/proof.md lists exactly the mutations of chaos/mutate.
-func TestDocs_ListEveryMutation(t *testing.T) {
-	t.Parallel()
-	page, err := os.ReadFile("../docs/proof.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob("../chaos/mutate/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var code []byte
-	for _, name := range files {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code = append(code, text...)
-	}
-	listed := pairs(regexp.MustCompile("(?m)^\\| ([^|`]+) \\| `([^`]+\\.go)`(?:, `[^`]+`)* \\|"), page)
-	declared := pairs(regexp.MustCompile(`name: "([^"]+)",\s+file: "([^"]+)"`), code)
-	for _, mutation := range declared {
-		if !slices.Contains(listed, mutation) {
-			t.Errorf("docs/proof.md does not list %q", mutation)
-		}
-	}
-	for _, mutation := range listed {
-		if !slices.Contains(declared, mutation) {
-			t.Errorf("docs/proof.md lists %q, which is no mutation", mutation)
-		}
-	}
-	if len(declared) < 10 {
-		t.Errorf("only %d mutations were found", len(declared))
-	}
-}
-
-// pairs returns the two groups of every match.
-func pairs(pattern *regexp.Regexp, text []byte) (all [][2]string) {
-	for _, match := range pattern.FindAllSubmatch(text, -1) {
-		all = append(all, [2]string{string(match[1]), string(match[2])})
-	}
-	return all
 }
 
 var folderPattern = regexp.MustCompile("`([a-z]+(?:/[a-z]+)*)/?`")

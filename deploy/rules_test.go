@@ -16,10 +16,9 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 var metricPattern = regexp.MustCompile(`fqName: "([^"]+)"`)
@@ -33,8 +32,8 @@ func processMetrics(t *testing.T) (names []string) {
 	m.RegisterMongoDB(func() bool { return true })
 	jobs.New(jobs.Options{
 		Log:     slog.New(slog.DiscardHandler),
-		Clock:   clock.System,
-		Leases:  lease.NewLocal(),
+		Clock:   mongodb.SystemTime,
+		Leases:  jobs.NewLocalLeases(),
 		Metrics: jobs.NewMetrics(m.Registry),
 	}, jobs.Job{Name: "lock-expiry"})
 	descriptions := make(chan *prometheus.Desc)
@@ -80,7 +79,7 @@ func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string][]string{
 		"holdfast.rules.yml": {"HoldfastDown", "HoldfastTargetDown", "HoldfastMongoDBUnavailable", "HoldfastServerErrors", "HoldfastSlow",
-			"HoldfastOversold", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue",
+			"HoldfastOversold", "HoldfastCorrupt", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue",
 			"HoldfastWebhookLag", "HoldfastWebhookBacklog", "HoldfastWebhookFailing", "HoldfastWebhookDead", "HoldfastWebhookDisabled"},
 		"holdfast-workers.rules.yml":  {"HoldfastJobStale", "HoldfastNoLeader"},
 		"holdfast-cronjobs.rules.yml": {"HoldfastSweepStale", "HoldfastRecoverStale", "HoldfastRetentionStale"},
@@ -117,7 +116,7 @@ func TestRules_OfEveryDeploymentNeedNoLeader(t *testing.T) {
 	}
 }
 
-// A customer who pays too late is no reason to wake an operator.
+// A late payment must not wake an operator.
 func TestRules_OneRefundDueIsNoPage(t *testing.T) {
 	t.Parallel()
 	for name, rule := range alerts(t, "holdfast.rules.yml") {
@@ -128,7 +127,7 @@ func TestRules_OneRefundDueIsNoPage(t *testing.T) {
 	}
 }
 
-// An endpoint that an operator has disabled is no reason for a ticket.
+// An endpoint that an operator has disabled must not raise a ticket.
 func TestRules_EndpointsDisabledByOperatorsAreNotCounted(t *testing.T) {
 	t.Parallel()
 	parsed, err := parser.ParseExpr(alerts(t, "holdfast.rules.yml")["HoldfastWebhookDisabled"].Expr)

@@ -2,6 +2,7 @@ package deploy_test
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,7 +15,9 @@ const claims = "testdata/security.txt"
 
 var (
 	sentenceEnd = regexp.MustCompile(`([.?!])\s+([A-Z` + "`" + `0-9*])`)
-	tableRule   = regexp.MustCompile(`^\|[-|]+\|$`)
+	// titlePattern finds the names of the cases of seats/inventory/testdata.
+	titlePattern = regexp.MustCompile(`(?m)^# (Test\w+)$`)
+	tableRule    = regexp.MustCompile(`^\|[-|]+\|$`)
 )
 
 // sentencesOf returns the sentences of a page, and the rows of its tables. Code and headings are
@@ -73,6 +76,11 @@ func TestDocs_EachSentenceAboutSecurityHasATest(t *testing.T) {
 	for _, declaration := range testPattern.FindAllStringSubmatch(code, -1) {
 		tests = append(tests, declaration[1])
 	}
+	for path, transcript := range readFiles(t, ".txt") {
+		for _, title := range titlePattern.FindAllStringSubmatch(transcript, -1) {
+			tests = append(tests, "TestTranscripts/"+strings.TrimSuffix(filepath.Base(path), ".txt")+"/"+title[1])
+		}
+	}
 	for _, sentence := range sentencesOf(string(page)) {
 		names := shownBy[sentence]
 		if len(names) == 0 {
@@ -116,14 +124,14 @@ func TestDocs_SecurityNamesWhatTheCodeHas(t *testing.T) {
 		{"| request body, headers | 64 KiB, 32 KiB |", "httpapi/server.go", `maxHeaderBytes += 32 << 10\b`},
 		{"| time to read a request and to write a response", "httpapi/server.go", `\bReadTimeout: +readTimeout,\s+WriteTimeout: +writeTimeout,`},
 		{"the connection is closed within two seconds", "httpapi/unread.go", `lingerTimeout = time\.Second\n`},
-		{"| items on a page | 500 |", "time.go", `MaxPageSize += 500\b`},
-		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `(?m)^go mod verify$`},
-		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `golangci-lint run \./\.\.\.`},
+		{"| items on a page | 500 |", "request.go", `MaxPageSize += 500\b`},
+		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `(?m)^\tgo -C "\$module" mod verify$`},
+		{"`scripts/test` runs `go mod verify` and gosec", "scripts/test", `"\$lint" run \./\.\.\.`},
 		{"`scripts/test` runs `go mod verify` and gosec", ".golangci.yml", `(?m)^ +- gosec$`},
 		{"for the browser tests, in `package-lock.json`", "tools/browser/package.json", `"playwright-core": "[0-9.]+"`},
 		{"for the browser tests, in `package-lock.json`", "tools/browser/package-lock.json", `"integrity": "sha512-`},
 		{"this `mongod` is past its end of life", "internal/devserver/fetch.go", `"MongoDB 6\.0\.`},
-		{"`scripts/sbom` writes a CycloneDX bill of materials", "scripts/sbom", `go run \./internal/sbom `},
+		{"`scripts/sbom` writes a CycloneDX bill of materials", "scripts/sbom", `go build -C tools/sbom `},
 	} {
 		if !strings.Contains(page, row.says) {
 			t.Errorf("SECURITY.md does not say %q", row.says)

@@ -17,16 +17,15 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// Options of Open; all but URI may be left empty.
+// Options configures Open. All fields but URI may be left empty.
 type Options struct {
 	URI      string // of a replica set or a mongos
 	Database string // "holdfast"
@@ -36,7 +35,7 @@ type Options struct {
 	LockMaxTTL     time.Duration // 2h, from a lock's creation
 	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
 	SweepBatch     int           // 500 documents in one transaction, at most 5000
-	// 0: no limit.
+	// 0 means no limit.
 	MaxSeatsPerLock, MaxActiveLocksPerUser int64
 }
 
@@ -62,12 +61,8 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 		return nil, err
 	}
 	_, err = core.EnsureSchema(ctx, c.DB, o.Log, core.Collections()...)
-	foreign, foreignErr := core.ForeignSetup(ctx, c.DB, core.Collections()...)
-	if err := cmp.Or(err, foreignErr); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
-	}
-	for _, advice := range foreign {
-		o.Log.ErrorContext(ctx, "The database is not set up as Holdfast needs it", slog.String("advice", advice))
 	}
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
@@ -78,9 +73,6 @@ func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 // Sweep expires due locks and bookings. Call it about every minute. Several sweeps may run
 // at the same time, in any process.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
-	if err := core.RestoreValidators(ctx, e.core.DB, e.log); err != nil {
-		e.log.WarnContext(ctx, "Could not keep the validators", slog.Any("error", err))
-	}
 	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry))
 	if err != nil {
 		return locks, err
@@ -88,14 +80,26 @@ func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 	run := e.run(holdfast.EndedByBookingExpiry)
 	run.Initiated = true
 	bookings, err := e.core.Sweeper.SweepBookings(ctx, run)
+	e.findCorrupt(ctx)
 	return locks.Add(bookings), err
 }
 
 // Recover expires stale locks and bookings, and compares each counter with its locks and
 // corrects it. Call it at the start.
 func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
-	id := ids.NewRun("recovery", clock.System())
+	id := mongodb.NewRunID("recovery", mongodb.SystemTime())
+	if err := e.core.Corrupt.Load(ctx); err != nil { // the sums leave these out
+		return recovery.Report{}, err
+	}
+	defer e.findCorrupt(ctx)
 	return e.core.Recovery.Run(ctx, id, e.log.With(slog.String("correlationId", id), slog.String("job", "recovery")))
+}
+
+// findCorrupt logs corrupt documents, and corrects the events of corrupt locks. It takes at most a twentieth of the time.
+func (e *Engine) findCorrupt(ctx context.Context) {
+	if err := e.core.Corrupt.RefreshIfDue(ctx); err != nil {
+		e.log.WarnContext(ctx, "Could not search for corrupt documents", slog.Any("error", err))
+	}
 }
 
 // CancelEvent cancels an event at once, then ends its locks and bookings and makes their payments REFUND_DUE, and returns
@@ -112,6 +116,6 @@ func (e *Engine) CancelEvent(ctx context.Context, id holdfast.ID) (expiry.Report
 }
 
 func (e *Engine) run(job holdfast.EndedBy) expiry.Run {
-	id := ids.NewRun(string(job), clock.System())
+	id := mongodb.NewRunID(string(job), mongodb.SystemTime())
 	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}
 }

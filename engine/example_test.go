@@ -1,3 +1,7 @@
+//go:build unix
+
+// These tests start servers, which do not run on Windows.
+
 package engine_test
 
 import (

@@ -2,7 +2,8 @@
 // locks. The booking sweep expires open bookings whose payment window or lock has passed,
 // together with their locks. Retention purges locks and bookings that ended long ago.
 //
-// Sealer seals events that are over, so that recovery skips them.
+// Archiver marks events that are past and settled, so that recovery skips them. Canceller cancels
+// an event with its locks and bookings.
 //
 // # Guarantees
 //
@@ -13,10 +14,9 @@
 //
 // # Failures
 //
-// Other software may leave a document that can't be ended: its _id is no ObjectID, its seats
-// are no whole number, there is no such event, or MongoDB rejects the change. Such a document
-// is set aside: it is counted by each run, and logged once a day. If MongoDB rejects a change
-// of the event itself, all documents of the event are set aside. An event that stays busy
-// counts as an error and is retried by the next run. A sweep as a whole fails only if the
-// database does not answer. Its commits until then stay.
+// A run sets a document aside that can't be ended, because its event does not exist, its event is corrupt,
+// or MongoDB rejects the change: each run counts the document, and one run a day logs it. If MongoDB
+// rejects a change of the event itself, all documents of the event are set aside. An event that
+// stays busy counts as an error, and the next run retries it. A sweep as a whole fails only if the
+// database does not answer. Its earlier commits stay.
 package expiry

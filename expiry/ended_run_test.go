@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -46,10 +46,10 @@ func rejectBad(w *testenv.Env) {
 // insertStuck inserts a lock that became due i milliseconds after 1970, or one that is not due with a booking
 // that did.
 func insertStuck(w *testenv.Env, booked bool, event holdfast.ID, i int) {
-	lock, at, until := ids.New(), time.UnixMilli(int64(i)), time.UnixMilli(int64(i))
+	lock, at, until := mongodb.NewID(), time.UnixMilli(int64(i)), time.UnixMilli(int64(i))
 	if booked {
 		until = time.Now().Add(time.Hour)
-		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "seatLockId", Value: lock}, {Key: "bad", Value: true},
+		w.Insert("bookings", bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "seatLockId", Value: lock}, {Key: "bad", Value: true},
 			{Key: "status", Value: "PAYMENT_PENDING"}, {Key: "paymentExpiresAt", Value: at}})
 	}
 	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lock}, {Key: "eventId", Value: event}, {Key: "seats", Value: 1},
@@ -71,7 +71,7 @@ func TestSweeps_GoOnWhereARunWasEnded(t *testing.T) {
 					w.Set("events", event, bson.D{{Key: "availableSeats", Value: 100 - stuck}})
 					for i := range stuck {
 						if missing {
-							insertStuck(w, booked, ids.New(), i)
+							insertStuck(w, booked, mongodb.NewID(), i)
 						} else {
 							insertStuck(w, booked, event, i)
 						}
@@ -124,7 +124,7 @@ func checkPosition(t *testing.T, by holdfast.EndedBy, statuses []holdfast.LockSt
 	t.Helper()
 	w := testenv.New(t)
 	for i := range 30 {
-		insertStuck(w, false, ids.New(), 1000+i)
+		insertStuck(w, false, mongodb.NewID(), 1000+i)
 	}
 	small := &expiry.Sweeper{Pipeline: w.Pipeline, Batch: 2}
 	ended := make(chan error)
@@ -149,42 +149,5 @@ func checkPosition(t *testing.T, by holdfast.EndedBy, statuses []holdfast.LockSt
 		if status := w.Lock(good.ID).Status; status != want {
 			t.Errorf("after run %d the lock is %s, want %s", run, status, want)
 		}
-	}
-}
-
-// Documents whose end MongoDB rejects one by one are found by the first run only, and again once they
-// are repaired.
-func TestSweeps_FindRejectedDocumentsOnce(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event := w.Event(10)
-	bad := ids.New()
-	w.Insert("seatlocks", pastLock(bad, event, 1, bson.E{Key: "bad", Value: true}))
-	rejectBad(w)
-	w.Acquire(event, 1, testenv.Past())
-	odd := w.Acquire(event, 1, testenv.Soon())
-	w.Set("seatlocks", odd.ID, bson.D{{Key: "internal", Value: "x"}})
-	w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Past())
-	w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "seatLockId", Value: odd.ID}, {Key: "status", Value: "PAYMENT_PENDING"},
-		{Key: "paymentExpiresAt", Value: time.Now().Add(-time.Hour)}})
-	for round, want := range []expiry.Report{{Found: 2, Applied: 1, Skipped: 1, SeatsRestored: 1}, {Skipped: 1}, {Skipped: 1}} {
-		if report := w.SweepLocks(); report != want {
-			t.Errorf("locks, round %d: %+v, want %+v", round, report, want)
-		}
-		if report := w.SweepBookings(); report != want {
-			t.Errorf("bookings, round %d: %+v, want %+v", round, report, want)
-		}
-	}
-	if lines := w.Log.Lines("Found "); len(lines) != 2 {
-		t.Errorf("%v", lines)
-	}
-	w.Set("seatlocks", bad, bson.D{{Key: "bad", Value: false}})
-	w.Set("seatlocks", odd.ID, bson.D{{Key: "internal", Value: bson.D{}}})
-	repaired := expiry.Report{Found: 1, Applied: 1, SeatsRestored: 1}
-	if report := w.SweepLocks(); report != repaired {
-		t.Errorf("a repaired lock: %+v", report)
-	}
-	if report := w.SweepBookings(); report != repaired {
-		t.Errorf("a repaired booking: %+v", report)
 	}
 }

@@ -3,9 +3,11 @@ package expiry_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -13,7 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -22,7 +23,7 @@ func canceller(w *testenv.Env, batch int) *expiry.Canceller {
 	return &expiry.Canceller{Sweeper: &expiry.Sweeper{Pipeline: w.Pipeline, Batch: batch}}
 }
 
-// cancelAll carries out a wish.
+// cancelAll carries out a request.
 func cancelAll(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report {
 	t.Helper()
 	c := canceller(w, 3)
@@ -44,7 +45,7 @@ func cancelAll(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report 
 	return report
 }
 
-// paid is a CONFIRMED booking.
+// paid returns a CONFIRMED booking.
 func paid(t *testing.T, w *testenv.Env, eventID holdfast.ID, seats int64, reference string) holdfast.Booking {
 	t.Helper()
 	var charge holdfast.Charge
@@ -77,40 +78,31 @@ func TestEventCancel_EndsAllThatTheEventHas(t *testing.T) {
 	initiated := w.Book(w.Acquire(eventID, 3, testenv.Soon()), holdfast.Until{})
 	pending := w.Book(w.Acquire(eventID, 4, testenv.Soon()), testenv.Soon())
 	free, confirmed := paid(t, w, eventID, 5, ""), paid(t, w, eventID, 6, "pay-1")
-	former := []holdfast.Booking{paid(t, w, eventID, 1, "pay-2"), paid(t, w, eventID, 1, "pay-3"), paid(t, w, eventID, 1, "pay-4")}
-	for i, b := range former { // an earlier version has confirmed them, two of them with one reference
-		reference := []string{"former", "twice", "twice"}[i]
-		w.Set("bookings", b.ID, bson.D{{Key: "internal", Value: bson.D{}}, {Key: "paymentReference", Value: reference}})
-		if _, err := w.DB.Collection("payments").DeleteOne(w.Ctx(), bson.D{{Key: "bookingId", Value: b.ID}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	foreign, foreignLock := ids.New(), w.Acquire(eventID, 7, testenv.Soon())
+	foreign, foreignLock := mongodb.NewID(), w.Acquire(eventID, 7, testenv.Soon())
 	w.Insert("bookings", bson.D{
 		{Key: "_id", Value: foreign}, {Key: "user", Value: foreignLock.UserID}, {Key: "event", Value: eventID},
 		{Key: "status", Value: "CONFIRMED"}, {Key: "seatLockId", Value: foreignLock.ID}, {Key: "seats", Value: bson.A{"7"}},
 	})
-	lost := w.Book(w.Acquire(eventID, 1, testenv.Soon()), testenv.Soon()) // other software has ended its lock
+	lost := w.Book(w.Acquire(eventID, 1, testenv.Soon()), testenv.Soon()) // its lock was ended by hand
 	w.Set("seatlocks", lost.LockID, bson.D{{Key: "status", Value: "EXPIRED"}})
-	w.Set("events", eventID, bson.D{{Key: "availableSeats", Value: int64(100 - 2 - 1 - 3 - 4 - 5 - 6 - 3 - 7)}})
+	w.Set("events", eventID, bson.D{{Key: "availableSeats", Value: int64(100 - 2 - 1 - 3 - 4 - 5 - 6 - 7)}})
 
 	report := cancelAll(t, w, eventID)
-	if report.SeatsRestored != 31 || report.Applied != 11 || report.Errors != 0 {
+	if report.SeatsRestored != 28 || report.Applied != 8 || report.Errors != 0 {
 		t.Errorf("the report is %+v", report)
 	}
 	if available, oversold := w.Available(eventID); available != 100 || oversold != 0 {
 		t.Errorf("%d seats are available, %d oversold", available, oversold)
 	}
 	for _, id := range []holdfast.ID{
-		initiated.ID, pending.ID, free.ID, confirmed.ID, former[0].ID, former[1].ID, former[2].ID, foreign, lost.ID,
+		initiated.ID, pending.ID, free.ID, confirmed.ID, foreign, lost.ID,
 	} {
 		if got := w.Booking(id).Status; got != holdfast.BookingCancelled {
 			t.Errorf("booking %s is %s", id, got)
 		}
 	}
 	want := map[[2]string]holdfast.ID{
-		{"pay-1", ""}: confirmed.ID, {"former", ""}: former[0].ID,
-		{"twice", former[1].ID.String()}: former[1].ID, {"twice", former[2].ID.String()}: former[2].ID,
+		{"pay-1", ""}: confirmed.ID,
 	}
 	for _, p := range paymentsOf(t, w, holdfast.PaymentFilter{EventID: &eventID}) {
 		key := [2]string{p.Reference, p.Part}
@@ -144,7 +136,7 @@ func TestEventCancel_OfASeatedEventLeavesBlocks(t *testing.T) {
 	for _, wish := range []holdfast.LockRequest{
 		{Seats: 2, Wish: holdfast.Wish{SeatIDs: []string{"A-1-1", "A-1-2"}}}, {Seats: 3, Wish: holdfast.Wish{Section: "pit"}},
 	} {
-		wish.EventID, wish.UserID, wish.Until = eventID, ids.New(), testenv.Soon()
+		wish.EventID, wish.UserID, wish.Until = eventID, mongodb.NewID(), testenv.Soon()
 		lock, _, err := w.Seats.AcquireLock(w.Ctx(), wish)
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +164,7 @@ func TestEventCancel_GoesOnWhereItWasEnded(t *testing.T) {
 	w := testenv.New(t)
 	eventID := w.Event(100)
 	for range 10 {
-		paid(t, w, eventID, 1, ids.New().String())
+		paid(t, w, eventID, 1, mongodb.NewID().String())
 		w.Acquire(eventID, 1, testenv.Soon())
 	}
 	first := canceller(w, 2)
@@ -220,7 +212,7 @@ func TestEventCancel_GoesOnWhereItWasEnded(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// checkToldOnce: each of a number of ends of locks, bookings and payments was told once, and by the run.
+// checkToldOnce checks that the end of each lock, booking and payment was reported once, and by the run.
 func checkToldOnce(t *testing.T, w *testenv.Env, eventID holdfast.ID, runID string, want int) {
 	t.Helper()
 	told := map[string]int{}
@@ -235,7 +227,7 @@ func checkToldOnce(t *testing.T, w *testenv.Env, eventID holdfast.ID, runID stri
 		if c.Type == holdfast.ChangeLockReleased || c.Type == holdfast.ChangeBookingCancelled || c.Type == holdfast.ChangePaymentRefundDue {
 			told[c.Subject()+string(c.Type)]++
 			if c.RunID != "" && c.RunID != runID {
-				t.Errorf("%+v is told of another run", c)
+				t.Errorf("%+v is of another run", c)
 			}
 		}
 	}
@@ -292,7 +284,7 @@ func TestEventCancel_UndoesAConfirmationUnderWay(t *testing.T) {
 func TestEventCancel_OfNoEventIsRefused(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	if _, err := canceller(w, 3).Ask(w.Ctx(), ids.New()); !holdfast.HasCode(err, holdfast.CodeEventNotFound) {
+	if _, err := canceller(w, 3).Ask(w.Ctx(), mongodb.NewID()); !holdfast.HasCode(err, holdfast.CodeEventNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if next, err := canceller(w, 3).Next(w.Ctx()); err != nil || next != "" {
@@ -300,38 +292,8 @@ func TestEventCancel_OfNoEventIsRefused(t *testing.T) {
 	}
 }
 
-// The wish is stored before the event's status. If that can't be set, the answer does not say that nothing was changed.
-func TestEventCancel_IsUnknownOnceItsWishIsStored(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	eventID := w.Event(10)
-	b := paid(t, w, eventID, 2, "pay-1")
-	w.Set("events", eventID, bson.D{{Key: "internal", Value: "3-abc"}}) // the event can't be changed
-	c := canceller(w, 3)
-	for range 2 {
-		if _, err := c.Ask(w.Ctx(), eventID); !holdfast.HasCode(err, holdfast.CodeOutcomeUnknown) {
-			t.Fatalf("got %v", err)
-		}
-	}
-	stored, err := c.Next(w.Ctx())
-	if err != nil || stored == "" {
-		t.Fatalf("the wish is %q, %v", stored, err)
-	}
-	w.Set("events", eventID, bson.D{{Key: "internal", Value: bson.D{}}})
-	if again, err := c.Ask(w.Ctx(), eventID); err != nil || again != stored {
-		t.Errorf("asked again: %q, %v, want %q", again, err, stored)
-	}
-	if e, err := w.Seats.GetEvent(w.Ctx(), eventID); err != nil || e.Status != holdfast.Cancelled {
-		t.Errorf("the event is %s, %v", e.Status, err)
-	}
-	cancelAll(t, w, eventID)
-	if got := w.Booking(b.ID).Status; got != holdfast.BookingCancelled {
-		t.Errorf("the booking is %s", got)
-	}
-	testenv.CheckInvariants(t, w.DB.Database)
-}
-
-// A wish whose first pass has not ended comes before one that waits for its last pass, and one that failed behind the others.
+// A request whose first pass has not ended comes before a request that waits for its last pass. A request that
+// failed comes after the others.
 func TestEventCancel_TakesTurns(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -376,4 +338,110 @@ func TestEventCancel_TakesTurns(t *testing.T) {
 	}
 	tried(runs[0], true)
 	next(runs[1])
+}
+
+// paidInPit returns a seated event with a lock that is sold and paid for.
+func paidInPit(t *testing.T, w *testenv.Env) (eventID holdfast.ID, lock holdfast.Lock, b holdfast.Booking) {
+	t.Helper()
+	eventID = w.SeatedEvent(holdfast.SeatingPlan{
+		Name: "Hall", Categories: []holdfast.Category{{Key: "c", Name: "C"}},
+		Sections: []holdfast.Section{{Key: "pit", Name: "Pit", Category: "c", Capacity: 20}},
+	})
+	lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{
+		EventID: eventID, UserID: mongodb.NewID(), Seats: 2, Until: testenv.Soon(), Wish: holdfast.Wish{Section: "pit"}})
+	if err == nil {
+		b, err = w.Bookings.ConfirmBooking(w.Ctx(), w.Book(lock, testenv.Soon()).ID, holdfast.Charge{Reference: "paid"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eventID, lock, b
+}
+
+// A run that can't end something is not completed. Its request stays, says what is in the way, and is carried out once that
+// is corrected.
+func TestEventCancel_StaysUntilNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]struct {
+		collection string
+		change     bson.D
+		why        string
+	}{
+		"an event without its plan": {"events", bson.D{{Key: "seatingPlanId", Value: mongodb.NewID()}}, "can't be changed"},
+		"a corrupt event":           {"events", bson.D{{Key: "name", Value: int64(7)}}, "can't be changed"},
+		"a corrupt lock":            {"seatlocks", bson.D{{Key: "seats", Value: "two"}}, "corrupt"},
+		"a corrupt booking":         {"bookings", bson.D{{Key: "updatedAt", Value: "now"}}, "corrupt"},
+		"a corrupt payment":         {"payments", bson.D{{Key: "reference", Value: int64(1)}}, "corrupt"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := testenv.New(t)
+			eventID, lock, b := paidInPit(t, w)
+			id := map[string]holdfast.ID{"events": eventID, "seatlocks": lock.ID, "bookings": b.ID, "payments": b.PaymentID}[broken.collection]
+			c := canceller(w, 3)
+			runID, err := c.Ask(w.Ctx(), eventID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, err := w.DB.Collection(broken.collection).FindOne(w.Ctx(), bson.D{{Key: "_id", Value: id}}).Raw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ChangeUnchecked(broken.collection, id, bson.D{{Key: "$set", Value: broken.change}})
+			run := w.Run(holdfast.EndedByEventCancel)
+			run.ID = runID
+			if report, err := c.Run(w.Ctx(), run); !errors.Is(err, expiry.ErrLeft) {
+				t.Errorf("the run ended as %+v, %v", report, err)
+			}
+			if next, err := c.Next(w.Ctx()); err != nil || next != runID {
+				t.Errorf("the next run is %q, %v", next, err)
+			}
+			stuck, err := w.Store.StuckCancellations(w.Ctx(), 10)
+			if err != nil || len(stuck) != 1 || stuck[0].EventID != eventID || stuck[0].Left == 0 || !strings.Contains(stuck[0].Why, broken.why) {
+				t.Errorf("stuck are %+v, %v", stuck, err)
+			}
+			c.TakesTurns = true // so that the run continues
+			ended := make(chan error, 1)
+			go func() {
+				_, err := c.Run(w.Ctx(), run)
+				ended <- err
+			}()
+			testenv.HoldsFor(t, time.Second, func() bool { return len(ended) == 0 })
+			for _, e := range broken.change {
+				w.Set(broken.collection, id, bson.D{{Key: e.Key, Value: good.Lookup(e.Key)}})
+			}
+			if err := <-ended; err != nil {
+				t.Errorf("once it is corrected, the run ended as %v", err)
+			}
+			payment := paymentsOf(t, w, holdfast.PaymentFilter{BookingID: &b.ID})
+			got := w.Booking(b.ID).Status
+			if got != holdfast.BookingCancelled || len(payment) != 1 || payment[0].Status != holdfast.PaymentRefundDue {
+				t.Errorf("the booking is %s, its payments %+v", got, payment)
+			}
+			if next, err := c.Next(w.Ctx()); err != nil || next != "" {
+				t.Errorf("the request is left: %q, %v", next, err)
+			}
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
+
+// A corrupt request does not stop the others.
+func TestEventCancel_ACorruptRequestConcernsItselfAlone(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	c := canceller(w, 3)
+	broken, eventID := w.Event(10), w.Event(10)
+	for _, id := range []holdfast.ID{broken, eventID} {
+		if _, err := c.Ask(w.Ctx(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.ChangeUnchecked("eventcancels", broken, bson.D{{Key: "$set", Value: bson.D{
+		{Key: "requestedAt", Value: "yesterday"}, {Key: "runId", Value: int64(7)},
+	}}})
+	cancelAll(t, w, eventID)
+	if got, err := c.Next(w.Ctx()); err != nil || got != "" {
+		t.Errorf("the next run is %q, %v", got, err)
+	}
 }

@@ -15,11 +15,10 @@ import (
 )
 
 const (
-	// maxInFlight is how many transactions of a sweep, each on another event, run at a
-	// time: MongoDB works on one while it commits another.
+	// maxInFlight is how many transactions of a sweep, each on another event, run at a time: MongoDB works on one
+	// while it commits another.
 	maxInFlight = 4
-	// maxFailures is how many groups in a row may fail before the run asks whether the
-	// database answers at all.
+	// maxFailures is how many groups in a row may fail before the run checks whether the database answers at all.
 	maxFailures = 10
 	// busyDelay is the pause between two transactions of a sweep on one event that is on
 	// sale. A transaction of 500 locks takes half as long, so the sale keeps at least half
@@ -27,9 +26,8 @@ const (
 	busyDelay = 120 * time.Millisecond
 )
 
-// document is a document that is due.
+// document is a document that a run can end.
 type document interface {
-	Name() string
 	Position() store.After
 }
 
@@ -39,14 +37,11 @@ type group[T any] struct {
 }
 
 // groupBy groups items by event, in the order in which the events appear.
-func groupBy[T any](items []T, eventOf func(T) (holdfast.ID, bool)) []group[T] {
+func groupBy[T any](items []T, eventOf func(T) holdfast.ID) []group[T] {
 	var groups []group[T]
 	at := map[holdfast.ID]int{}
 	for _, item := range items {
-		event, ok := eventOf(item)
-		if !ok {
-			continue
-		}
+		event := eventOf(item)
 		i, known := at[event]
 		if !known {
 			i = len(groups)
@@ -58,8 +53,7 @@ func groupBy[T any](items []T, eventOf func(T) (holdfast.ID, bool)) []group[T] {
 	return groups
 }
 
-// eachGroup ends up to maxInFlight groups at a time. It returns the first error that stops
-// the run.
+// eachGroup ends groups, up to maxInFlight at a time. It returns the first error that stops the run.
 func eachGroup[T any](ctx context.Context, groups []group[T], end func(context.Context, group[T]) error) error {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(maxInFlight)
@@ -83,9 +77,8 @@ func interrupted(ctx context.Context) error {
 	return fmt.Errorf("the run was ended before its work was done: %w", context.Cause(ctx))
 }
 
-// endGroup ends the documents of a group. If MongoDB rejects the group, it tries each half,
-// so that one bad document does not block the rest. If it rejects the event, the run sets
-// all of the event's documents aside. An error stops the run.
+// endGroup ends the documents of a group. If the event is corrupt, the run sets all of its documents aside. An error
+// stops the run.
 func endGroup[T document](
 	ctx context.Context, p *progress, event holdfast.ID, items []T,
 	end func(context.Context, []T) (ended int, busy bool, err error),
@@ -98,14 +91,16 @@ func endGroup[T document](
 	if p.skip(event, len(items)) {
 		return nil
 	}
-	again := knownOf(p, event, items)
+	again := 0
+	if p.isKnown(event) {
+		again = len(items)
+	}
 	ended, busy, err := end(ctx, items)
-	var rejected store.RejectedEventError
 	switch {
 	case err == nil:
 		// Documents that were set aside before, and end now, were repaired.
 		p.found(ctx, again)
-		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after another event's transaction no pause is needed
+		if sameEvent := p.applied(event, ended, len(items)); busy && sameEvent { // after a transaction on another event no pause is needed
 			pause(ctx)
 		}
 		return nil
@@ -115,19 +110,9 @@ func endGroup[T document](
 		p.applied(event, 0, 0)
 		p.setAside(ctx, len(items), whyMissing, eventCause(event), slog.Int("documents", len(items)))
 		return nil
-	case errors.As(err, &rejected):
+	case errors.Is(err, store.ErrUnusable), mongodb.RejectedForDocument(err):
 		p.setEventAside(event)
 		p.setAside(ctx, len(items), whyRejected, eventCause(event), slog.Any("error", err))
-		return nil
-	case mongodb.RejectedForDocument(err) && len(items) > 1:
-		half := len(items) / 2
-		if err := endGroup(ctx, p, event, items[:half], end); err != nil {
-			return err
-		}
-		return endGroup(ctx, p, event, items[half:], end)
-	case mongodb.RejectedForDocument(err):
-		p.applied(event, 0, 0)
-		p.setAside(ctx, 1, whyRejectedDocument, items[0].Name(), slog.Any("eventId", event), slog.Any("error", err))
 		return nil
 	}
 	failures := p.failed(len(items))
@@ -137,19 +122,6 @@ func endGroup[T document](
 		return fmt.Errorf("%d groups in a row failed, the last one by: %w", failures, err)
 	}
 	return nil
-}
-
-// knownOf counts the documents that were set aside within the last day, and so are not found.
-func knownOf[T document](p *progress, event holdfast.ID, items []T) (n int) {
-	if p.isKnown(event) {
-		return len(items)
-	}
-	for _, d := range items {
-		if p.isRejected(d) {
-			n++
-		}
-	}
-	return n
 }
 
 func pause(ctx context.Context) { sleep(ctx, busyDelay) }

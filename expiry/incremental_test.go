@@ -9,8 +9,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -24,7 +22,9 @@ func TestSweepBookings_ExaminesInitiatedOnesByTurns(t *testing.T) {
 	live, gone := w.Acquire(event, 1, testenv.Soon()), w.Acquire(event, 1, testenv.Soon())
 	early := w.Book(w.Acquire(event, 1, testenv.Soon()), holdfast.Until{})
 	for range 45 { // with a batch of 1, a run examines 20
-		w.Insert("bookings", bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: "INITIATED"}, {Key: "seatLockId", Value: live.ID}})
+		w.Insert("bookings", bson.D{
+			{Key: "_id", Value: mongodb.NewID()}, {Key: "status", Value: "INITIATED"}, {Key: "seatLockId", Value: live.ID},
+		})
 	}
 	last := w.Book(gone, holdfast.Until{})
 	w.Set("seatlocks", gone.ID, bson.D{{Key: "expiresAt", Value: time.Now().Add(-time.Second)}})
@@ -56,7 +56,7 @@ func TestSweep_LogsRunsThatFoundNothingOnceAnHour(t *testing.T) {
 	var later atomic.Int64
 	shared := testenv.New(t)
 	w := testenv.Open(t, shared.URI, shared.DB.Name(), func(o *mongodb.Options) {
-		o.Clock = func() time.Time { return clock.System().Add(time.Duration(later.Load())) }
+		o.Clock = func() time.Time { return mongodb.SystemTime().Add(time.Duration(later.Load())) }
 	})
 	want := func(level, line string, n int) {
 		t.Helper()

@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -97,24 +97,24 @@ func newSoldOutEvent(t *testing.T, w *testenv.Env, user holdfast.ID, due int) ho
 	w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}})
 	var locks, bookings []any
 	add := func(user holdfast.ID, status string, at time.Time) {
-		id := ids.New()
+		id := mongodb.NewID()
 		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seats", Value: 1},
 			{Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
-		bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+		bookings = append(bookings, bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: "INITIATED"}})
 	}
 	for i := range each {
-		owner := ids.New()
+		owner := mongodb.NewID()
 		if i%50 == 0 {
 			owner = user
 		}
 		add(owner, "ACTIVE", time.Now().Add(time.Hour))
-		add(ids.New(), "CONSUMED", time.Now().Add(-time.Hour))
+		add(mongodb.NewID(), "CONSUMED", time.Now().Add(-time.Hour))
 		add(owner, "EXPIRED", time.Now().Add(-time.Hour))
 	}
 	for range due {
-		add(ids.New(), "ACTIVE", time.Now().Add(-time.Minute))
+		add(mongodb.NewID(), "ACTIVE", time.Now().Add(-time.Minute))
 	}
 	for name, docs := range map[string][]any{"seatlocks": locks, "bookings": bookings} {
 		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {

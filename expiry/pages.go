@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// pagePosition is where the next run begins: at the beginning, or where a run was ended. Otherwise
-// documents that no run can end would take the time of every run, and those behind them never end.
+// pagePosition is where the next run begins: at the start, or where the previous run was interrupted. Otherwise
+// documents that no run can end would use up the time of every run, and the documents after them would never end.
 type pagePosition struct {
 	mu    sync.Mutex
 	after store.After
@@ -56,7 +56,7 @@ func sweepPages[T document](
 	}
 }
 
-// setTried keeps that the run need not come back to documents, whether they ended or not.
+// setTried notes that the next run need not come back to the documents, whether they ended or not.
 func setTried[T document](p *progress, items []T) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,8 +68,8 @@ func setTried[T document](p *progress, items []T) {
 	}
 }
 
-// behindTried is the position behind the documents of a page that were tried, up to the first that
-// was not: it is the first of the next run, so that each run gets further.
+// behindTried returns the position after the documents of a page that were tried, up to the first one that was not
+// tried. The next run begins with that one, so that each run gets further.
 func behindTried[T document](p *progress, after store.After, due []T) store.After {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,23 +1,24 @@
 package expiry
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Report counts the documents of a run.
 type Report struct {
-	Found         int   // documents due
-	Applied       int   // ended
-	Skipped       int   // set aside, sold, or ended by another process meanwhile
-	Errors        int   // left for the next run
+	Found         int   // documents that are due
+	Applied       int   // documents that the run ended
+	Skipped       int   // documents that were set aside, are sold, or were ended by another process meanwhile
+	Errors        int   // documents that are left for the next run
 	SeatsRestored int64 // to events
 }
 
@@ -40,15 +41,31 @@ type progress struct {
 
 	mu        sync.Mutex // guards the fields below
 	report    Report
-	logged    int                  // single documents
-	failures  int                  // in a row
-	lastEvent holdfast.ID          // of the last transaction
+	logged    int                  // number of documents that were logged one by one
+	failures  int                  // number of groups that failed in a row
+	lastEvent holdfast.ID          // the event of the last transaction
 	rejected  map[holdfast.ID]bool // events whose changes MongoDB rejects
 	extras    int                  // ended locks that are not in the page
 	tried     map[store.After]bool // documents of the page that the run is done with
+	cause     string               // of the documents that were last set aside
 }
 
-// ended counts the seats of an ended document, and logs it.
+// beginPass makes the run try again what its last pass has set aside.
+func (p *progress) beginPass() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.rejected)
+	p.cause = ""
+}
+
+// why says what has kept the last pass from ending documents.
+func (p *progress) why() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return cmp.Or(p.cause, "they, or a booking or payment of theirs, are corrupt; seatctl doctor names them")
+}
+
+// ended counts the seats of an ended document, and logs the document.
 func (p *progress) ended(ctx context.Context, e inventory.Ended, event holdfast.ID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,13 +75,6 @@ func (p *progress) ended(ctx context.Context, e inventory.Ended, event holdfast.
 		level = slog.LevelDebug
 	}
 	p.Log.Log(ctx, level, p.lines.ended(e, event))
-}
-
-// consumed logs due locks that were sold: other software had crashed before it marked them.
-func (p *progress) consumed(ctx context.Context, lockIDs []holdfast.ID) {
-	for _, id := range lockIDs {
-		p.Log.WarnContext(ctx, "Consumed the due lock of a CONFIRMED booking", slog.Any("lockId", id))
-	}
 }
 
 func (p *progress) found(ctx context.Context, n int) {
@@ -90,13 +100,13 @@ func (p *progress) success(ctx context.Context) {
 // quietInterval is the time between two lines at info of runs that found nothing.
 const quietInterval = time.Hour
 
-// quiet keeps when a run that found nothing was last logged at info.
+// quiet remembers when a run that found nothing was last logged at info.
 type quiet struct {
 	mu   sync.Mutex
 	last map[holdfast.EndedBy]time.Time
 }
 
-func (q *quiet) level(by holdfast.EndedBy, now clock.Clock) slog.Level {
+func (q *quiet) level(by holdfast.EndedBy, now mongodb.Clock) slog.Level {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if last, logged := q.last[by]; logged && now.Since(last) < quietInterval {
@@ -109,12 +119,13 @@ func (q *quiet) level(by holdfast.EndedBy, now clock.Clock) slog.Level {
 	return slog.LevelInfo
 }
 
-// setAside counts documents that a sweep must not or can't end. The cause has a name, such
-// as "lock 1". It is logged once, not by every run.
+// setAside counts documents that a sweep must not or can't end. cause names one document or event, such as "lock 1".
+// It is logged once, not by every run.
 func (p *progress) setAside(ctx context.Context, n int, why, cause string, more ...slog.Attr) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report.Skipped += n
+	p.cause = cause + ": " + why
 	level := slog.LevelDebug
 	if p.sweeper.reported.IsNew(finding(cause, why), p.sweeper.Pipeline.Store().DB().Clock()()) {
 		level = slog.LevelWarn
@@ -133,33 +144,26 @@ func (p *progress) setEventAside(event holdfast.ID) {
 	p.failures = 0
 }
 
-// Why a run sets an event's documents aside.
+// These are the reasons why a run sets the documents of an event aside.
 const (
-	whyMissing  = "there is no such event"
-	whyRejected = "MongoDB rejects every change of the event"
-	// whyRejectedDocument is why a run sets a single document aside.
-	whyRejectedDocument = "MongoDB rejects its change"
+	whyMissing  = "the event does not exist"
+	whyRejected = "the event can't be changed"
 )
 
 func eventCause(event holdfast.ID) string { return "event " + event.String() }
 
-// isKnown reports whether an event's documents were set aside within the last day. They are not
-// found again by every run.
+// isKnown reports whether an event's documents were set aside within the last day. Then runs do not count them as
+// found again.
 func (p *progress) isKnown(event holdfast.ID) bool {
 	now := p.sweeper.Pipeline.Store().DB().Clock()()
 	return p.sweeper.reported.Knows(finding(eventCause(event), whyMissing), now) ||
 		p.sweeper.reported.Knows(finding(eventCause(event), whyRejected), now)
 }
 
-// isRejected reports whether a single document was set aside within the last day.
-func (p *progress) isRejected(d document) bool {
-	return p.sweeper.reported.Knows(finding(d.Name(), whyRejectedDocument), p.sweeper.Pipeline.Store().DB().Clock()())
-}
-
-// finding is the text by which a cause is remembered.
+// finding is the text under which Reported remembers a cause.
 func finding(cause, why string) string { return cause + ": " + why }
 
-// skip counts n documents of an event that was set aside. It reports whether it was.
+// skip counts n documents of an event that was set aside. It returns false if the event was not.
 func (p *progress) skip(event holdfast.ID, n int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -183,8 +187,7 @@ func (p *progress) applied(event holdfast.ID, ended, of int) (sameEvent bool) {
 	return sameEvent
 }
 
-// failed counts a group that is left to the next run. It returns how many groups failed in
-// a row.
+// failed counts a group that is left for the next run. It returns how many groups have failed in a row.
 func (p *progress) failed(n int) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -67,18 +67,18 @@ func examined(t *testing.T, w *testenv.Env, collection string, do func()) (reads
 // fill adds documents of all kinds that are not due.
 func fill(t *testing.T, w *testenv.Env) (event, user holdfast.ID) {
 	t.Helper()
-	event, user = w.Event(1_000_000), ids.New()
+	event, user = w.Event(1_000_000), mongodb.NewID()
 	others := []holdfast.ID{w.Event(1000), w.Event(1000), event}
 	var locks, bookings []any
 	add := func(event, user holdfast.ID, status, bookingStatus string, at time.Time) {
-		id := ids.New()
+		id := mongodb.NewID()
 		locks = append(locks, bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seats", Value: 1}, {Key: "status", Value: status}, {Key: "expiresAt", Value: at}, {Key: "idempotencyKey", Value: id.String()}})
-		bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
+		bookings = append(bookings, bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 			{Key: "seatLockId", Value: id}, {Key: "seats", Value: 1}, {Key: "status", Value: bookingStatus}, {Key: "paymentExpiresAt", Value: at}})
 	}
 	for i := range 2000 {
-		owner := ids.New()
+		owner := mongodb.NewID()
 		if i%100 == 0 {
 			owner = user
 		}
@@ -161,11 +161,11 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		})
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
-		must(w.Store.EachEventPage(w.Ctx(), store.AllEvents, 1000, func(page store.EventPage) error {
-			_, err := w.Store.Audit(w.Ctx(), page)
+		must(w.Store.EachEvent(w.Ctx(), store.AllEvents, 1000, func(page store.EventPage) error {
+			_, err := w.Store.Audit(w.Ctx(), page, true)
 			return err
 		}))
-		must(w.Store.EachLock(w.Ctx(), holdfast.LockConsumed, 1000, func([]holdfast.ID) error { return nil }))
+		must(w.Store.EachLock(w.Ctx(), nil, holdfast.LockConsumed, 1000, func([]holdfast.ID) error { return nil }))
 	}) {
 		if p.Docs > 0 {
 			t.Errorf("audit: it examined %d documents, by %s", p.Docs, p.Plan)

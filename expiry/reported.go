@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Reported remembers what was reported, so that the same finding is not logged by every
-// run. The zero value is ready for use, by several goroutines.
+// Reported remembers findings, so that runs do not log the same finding again and again. The zero value is ready for
+// use. It is safe for concurrent use.
 type Reported struct {
 	mu   sync.Mutex
 	last map[string]time.Time
@@ -15,11 +15,11 @@ type Reported struct {
 const (
 	// reportInterval is the time after which a finding that persists is reported again.
 	reportInterval = 24 * time.Hour
-	// maxReported bounds the findings that are remembered. More are counted, not logged.
+	// maxReported bounds the number of findings that are remembered. Further findings are counted, but not logged.
 	maxReported = 10_000
 )
 
-// IsNew reports whether a finding is to be logged: it was not within the last day.
+// IsNew reports whether a finding is to be logged, because it was not logged within the last day.
 func (r *Reported) IsNew(finding string, now time.Time) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -19,8 +19,8 @@ type Retention struct {
 // progressInterval is the time between two progress lines in the log.
 const progressInterval = 5 * time.Second
 
-// Run removes the locks that ended longer ago than age; 0 removes nothing. The report
-// counts old locks: found, removed, and left because a live booking names them.
+// Run removes the locks that ended longer ago than age; 0 removes nothing. The report counts old locks: all of them,
+// the removed ones, and those that stay because a live booking names them.
 func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger) (Report, error) {
 	if age == 0 {
 		log.InfoContext(ctx, "[RETENTION JOB] ENDED_RETENTION is off; nothing is removed")

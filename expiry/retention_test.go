@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -73,7 +73,7 @@ func (a *aged) released() (lock holdfast.Lock, booking holdfast.ID) {
 
 func (a *aged) booking(lock holdfast.ID, status holdfast.BookingStatus) holdfast.ID {
 	a.t.Helper()
-	id := ids.New()
+	id := mongodb.NewID()
 	a.w.Insert("bookings", bson.D{{Key: "_id", Value: id}, {Key: "seatLockId", Value: lock}, {Key: "status", Value: string(status)},
 		{Key: "paymentExpiresAt", Value: longAgo}})
 	return id
@@ -127,10 +127,10 @@ func (a *aged) ended() {
 	a.keep("its booking", "bookings", a.booking(contradiction.ID, holdfast.BookingConfirmed))
 }
 
-// foreign makes an EXPIRED lock of other software, without the date of its change.
+// foreign inserts an EXPIRED lock without the date of its change.
 func (a *aged) foreign(expiredAt time.Time) holdfast.ID {
 	a.t.Helper()
-	id := ids.New()
+	id := mongodb.NewID()
 	a.w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: a.event}, {Key: "seats", Value: 1},
 		{Key: "status", Value: "EXPIRED"}, {Key: "expiresAt", Value: expiredAt}})
 	return id
@@ -178,7 +178,7 @@ func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 func TestRetention_FreesIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	request := holdfast.LockRequest{EventID: w.Event(10), UserID: ids.New(), Seats: 2, Key: "key", Until: testenv.Past()}
+	request := holdfast.LockRequest{EventID: w.Event(10), UserID: mongodb.NewID(), Seats: 2, Key: "key", Until: testenv.Past()}
 	first, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 	if err != nil {
 		t.Fatal(err)
@@ -202,10 +202,34 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
-	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, ids.New()}, time.Now())
+	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, mongodb.NewID()}, time.Now())
 	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) ||
 		!exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// It is not known whether a corrupt event accepts late payments, so the locks of its expired bookings stay until it is
+// corrected.
+func TestRetention_WaitsForACorruptEvent(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	corrupt, good := w.Event(10), w.Event(10)
+	expired := func(event holdfast.ID) holdfast.Lock {
+		b := w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon())
+		w.Set("bookings", b.ID, bson.D{{Key: "status", Value: "EXPIRED"}, {Key: "paymentExpiresAt", Value: longAgo}})
+		w.Set("seatlocks", b.LockID, bson.D{{Key: "status", Value: "EXPIRED"}, {Key: "updatedAt", Value: longAgo}})
+		return w.Lock(b.LockID)
+	}
+	stays, goes := expired(corrupt), expired(good)
+	w.Set("events", corrupt, bson.D{{Key: "latePaymentSeconds", Value: "x"}})
+	if report := retain(t, w, 24*time.Hour); report.Applied != 1 || report.Skipped != 1 ||
+		!exists(t, w, "seatlocks", stays.ID) || exists(t, w, "seatlocks", goes.ID) {
+		t.Errorf("while the event is corrupt: %+v", report)
+	}
+	w.Set("events", corrupt, bson.D{{Key: "latePaymentSeconds", Value: 60}})
+	if report := retain(t, w, 24*time.Hour); report.Applied != 1 || exists(t, w, "seatlocks", stays.ID) {
+		t.Errorf("after it was corrected: %+v", report)
+	}
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -134,7 +133,7 @@ func TestSweepLocks_LogsALimitedNumberOfDocumentsAtInfo(t *testing.T) {
 	eventID := w.Event(locks)
 	w.Set("events", eventID, bson.D{{Key: "availableSeats", Value: 0}})
 	for range locks {
-		w.Insert("seatlocks", pastLock(ids.New(), eventID, 1))
+		w.Insert("seatlocks", pastLock(mongodb.NewID(), eventID, 1))
 	}
 	if report := w.SweepLocks(); report.Applied != locks {
 		t.Errorf("got %+v", report)

@@ -9,12 +9,11 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// MongoDB rejects every change of an event. A run sets the event aside after the first rejection,
+// An event is corrupt. A run sets it aside after the first refusal,
 // however many pages of its locks and bookings follow.
 func TestSweeps_TryARejectedEventOnce(t *testing.T) {
 	t.Parallel()
@@ -81,39 +80,4 @@ func TestSweep_FailuresEndARunOnlyIfTheDatabaseIsAway(t *testing.T) {
 			t.Error("the run says that it was successful")
 		}
 	})
-}
-
-// Every document that no sweep can end is reported, however many there are: a run goes on where the
-// last one has ended, and reads a bounded number of them.
-func TestSweeps_ReportAllPoison(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event, past := w.Event(1000), time.Now().Add(-time.Hour)
-	const each, atOnce = 250, 100
-	var locks, bookings []any
-	for i := range each {
-		locks = append(locks, pastLock(ids.New(), event, "many"), bson.D{{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event},
-			{Key: "seats", Value: 1}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: i}})
-		for _, window := range []any{past, i} {
-			bookings = append(bookings, bson.D{{Key: "_id", Value: ids.New().String()}, {Key: "status", Value: "PAYMENT_PENDING"},
-				{Key: "seatLockId", Value: ids.New()}, {Key: "paymentExpiresAt", Value: window}})
-		}
-		bookings = append(bookings, bson.D{{Key: "_id", Value: i}, {Key: "status", Value: "INITIATED"}})
-	}
-	for name, docs := range map[string][]any{"seatlocks": locks, "bookings": bookings} {
-		if _, err := w.DB.Collection(name).InsertMany(w.Ctx(), docs); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for round, want := range []int{atOnce, atOnce, each - 2*atOnce, atOnce} {
-		if report := w.SweepLocks(); report != (expiry.Report{Skipped: 2 * want}) {
-			t.Errorf("locks, round %d: %+v, want %d skipped", round, report, 2*want)
-		}
-		if report := w.SweepBookings(); report != (expiry.Report{Skipped: 3 * want}) {
-			t.Errorf("bookings, round %d: %+v, want %d skipped", round, report, 3*want)
-		}
-	}
-	if lines := w.Log.Lines("WARN Set aside"); len(lines) != len(locks)+len(bookings) {
-		t.Errorf("%d are reported, want %d", len(lines), len(locks)+len(bookings))
-	}
 }

@@ -18,15 +18,14 @@ type Sweeper struct {
 	// Batch is the maximum number of documents in one transaction.
 	Batch int
 
-	reported                    Reported
-	position                    position
-	locks, pending              pagePosition
-	poisonLocks, poisonBookings store.Turns
-	quiet                       quiet
+	reported       Reported
+	position       position
+	locks, pending pagePosition
+	quiet          quiet
 }
 
-// initiatedPages is how many batches of INITIATED bookings one run examines. The next run
-// goes on behind them, so that no run examines all.
+// initiatedPages bounds the batches of INITIATED bookings that one run examines. The next run continues after them,
+// so that no run examines all bookings.
 const initiatedPages = 20
 
 // position is where the next run continues to examine INITIATED bookings.
@@ -35,30 +34,27 @@ type position struct {
 	after holdfast.ID // zero at the beginning
 }
 
-// Run is one run of a sweep. By chooses its log texts.
+// Run is one run of a sweep. By selects its log texts.
 type Run struct {
 	inventory.Run
 	Log *slog.Logger // with correlationId and job
-	// Initiated: the booking sweep also ends INITIATED bookings whose lock has ended or
-	// is due.
+	// Initiated makes the booking sweep also end INITIATED bookings whose lock has ended or is due.
 	Initiated bool
 }
 
-// SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that
-// become due meanwhile are left to the next run, so that the run ends during a sale. It begins
-// where the last run was ended, if that did not come to the end.
+// SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that become due meanwhile are
+// left for the next run, so that a run ends during a sale. It begins where the previous run was interrupted, or at
+// the start if that run was complete.
 func (s *Sweeper) SweepLocks(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run, sweeper: s, lines: lockLines(run.By)}
 	if err := sweepPages(ctx, p, &s.locks, s.Batch, s.Pipeline.Store().DueLocks, s.expireLocks); err != nil {
 		return p.report, err
 	}
-	poison, err := s.Pipeline.Store().UnendableLocks(ctx, &s.poisonLocks, maxPoison)
-	p.setPoisonAside(ctx, "lock", poison)
 	p.success(ctx)
-	return p.report, err
+	return p.report, nil
 }
 
-// countNew counts the documents that were not set aside before, nor was their event.
+// countNew counts the documents whose event was not set aside before.
 func countNew[T document](p *progress, due []T, eventOf func(T) holdfast.ID) (n int) {
 	known := map[holdfast.ID]bool{}
 	for _, d := range due {
@@ -66,7 +62,7 @@ func countNew[T document](p *progress, due []T, eventOf func(T) holdfast.ID) (n 
 		if _, asked := known[event]; !asked {
 			known[event] = p.isKnown(event)
 		}
-		if !known[event] && !p.isRejected(d) {
+		if !known[event] {
 			n++
 		}
 	}
@@ -82,13 +78,10 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 		upTo = s.Batch
 	}
 	p.found(ctx, countNew(p, due, func(d store.DueLock) holdfast.ID { return d.EventID }))
-	groups := groupBy(due, func(d store.DueLock) (holdfast.ID, bool) { return d.EventID, true })
+	groups := groupBy(due, func(d store.DueLock) holdfast.ID { return d.EventID })
 	err := eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueLock]) error {
 		return endGroup(ctx, p, g.event, g.items, func(ctx context.Context, due []store.DueLock) (int, bool, error) {
-			command := inventory.ExpireLocks{Run: p.Run.Run}
-			if len(due) == len(g.items) { // a part of a rejected group names its locks
-				command.UpTo = upTo
-			}
+			command := inventory.ExpireLocks{Run: p.Run.Run, UpTo: upTo}
 			inPage := make(map[holdfast.ID]bool, len(due))
 			for _, d := range due {
 				command.LockIDs = append(command.LockIDs, d.ID)
@@ -103,7 +96,6 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 				}
 			}
 			p.extra(len(result.Ended) - ended)
-			p.consumed(ctx, result.Consumed)
 			return ended, result.Busy, err
 		})
 	})
@@ -111,9 +103,9 @@ func (s *Sweeper) expireLocks(ctx context.Context, p *progress, due []store.DueL
 	return err
 }
 
-// SweepBookings ends the PAYMENT_PENDING bookings whose payment window has passed. With
-// Run.Initiated it also ends INITIATED bookings. Like SweepLocks it stops after a page that
-// is not full, and begins where the last run was ended.
+// SweepBookings ends the PAYMENT_PENDING bookings whose payment window has passed. With Run.Initiated it also ends
+// INITIATED bookings. Like SweepLocks it stops after a page that is not full, and begins where the previous run was
+// interrupted.
 func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 	p := &progress{Run: run, sweeper: s, lines: bookingLines(run.By)}
 	err := sweepPages(ctx, p, &s.pending, pendingBatches*s.Batch, s.Pipeline.Store().DuePending, s.expireBookings)
@@ -125,24 +117,12 @@ func (s *Sweeper) SweepBookings(ctx context.Context, run Run) (Report, error) {
 			return p.report, err
 		}
 	}
-	poison, err := s.Pipeline.Store().UnendableBookings(ctx, &s.poisonBookings, maxPoison)
-	p.setPoisonAside(ctx, "booking", poison)
 	p.success(ctx)
-	return p.report, err
+	return p.report, nil
 }
 
-// maxPoison bounds the documents of one kind that one run sets aside because of their own fields.
-// The next run goes on behind them, so that each of them is reported.
-const maxPoison = 100
-
-func (p *progress) setPoisonAside(ctx context.Context, kind string, list []store.Poison) {
-	for _, poison := range list {
-		p.setAside(ctx, 1, poison.Why, kind+" "+poison.ID)
-	}
-}
-
-// pendingBatches is how many batches of due bookings one page has, so that a transaction
-// ends bookings of one event that became due at different times.
+// pendingBatches is the number of batches of due bookings in one page, so that a transaction ends bookings of one
+// event that became due at different times.
 const pendingBatches = 10
 
 func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
@@ -164,17 +144,10 @@ func (s *Sweeper) sweepInitiated(ctx context.Context, p *progress) error {
 }
 
 func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.DueBooking) error {
-	endable := slices.DeleteFunc(slices.Clone(due), func(d store.DueBooking) bool { return d.Poison })
-	p.found(ctx, countNew(p, endable, func(d store.DueBooking) holdfast.ID { return d.EventID }))
-	groups := groupBy(due, func(d store.DueBooking) (holdfast.ID, bool) {
-		if d.Poison {
-			p.setAside(ctx, 1, "the seats of the booking's lock are no whole number ≥ 1", d.Name(), slog.Any("lockId", d.Lock))
-			setTried(p, []store.DueBooking{d})
-		}
-		return d.EventID, !d.Poison
-	})
+	p.found(ctx, countNew(p, due, func(d store.DueBooking) holdfast.ID { return d.EventID }))
+	groups := groupBy(due, func(d store.DueBooking) holdfast.ID { return d.EventID })
 	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueBooking]) error {
-		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other: they write the same event
+		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other, because they write the same event
 			err := endGroup(ctx, p, g.event, batch, func(ctx context.Context, due []store.DueBooking) (int, bool, error) {
 				command := inventory.ExpireBookings{Run: p.Run.Run}
 				for _, d := range due {
@@ -184,7 +157,6 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 				for _, e := range result.Ended {
 					p.ended(ctx, e, g.event)
 				}
-				p.consumed(ctx, result.Consumed)
 				return len(result.Ended), result.Busy, err
 			})
 			if err != nil {

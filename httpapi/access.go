@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,10 +49,10 @@ func (ring keyring) find(secret string) (found hashedKey, ok bool) {
 // include it.
 const scopeCustomer config.Scope = "customer"
 
-// requestInfo is what the middleware finds out about a request.
+// requestInfo is what the middleware knows about a request.
 type requestInfo struct {
 	requestID string
-	header    http.Header  // of the response
+	header    http.Header  // header of the response
 	scope     config.Scope // "" without a valid key or token
 	key       string       // the key's name, "" for a token
 	user      holdfast.ID  // the token's user, zero for a key
@@ -59,7 +60,7 @@ type requestInfo struct {
 
 type requestInfoKey struct{}
 
-// Origin implements holdfast.Originator. Without keys no caller has a name.
+// Origin implements holdfast.Originator. Without API keys a caller has no name.
 func (info *requestInfo) Origin() holdfast.Origin {
 	actor := info.key
 	if !info.user.IsZero() {
@@ -107,7 +108,7 @@ func requireScope(ctx context.Context, scope config.Scope) error {
 			"No valid key or token. Send one in the header Authorization: Bearer <secret>.")
 	default:
 		return newProblem(http.StatusForbidden, codeForbidden,
-			"The key or token lacks the scope that this route requires. Use a key with that scope.")
+			fmt.Sprintf("This route requires a key with the scope %s.", scope))
 	}
 }
 

@@ -20,10 +20,9 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 const tokenSecret = "a secret of more than 32 bytes, for tests only"
@@ -32,7 +31,7 @@ const tokenSecret = "a secret of more than 32 bytes, for tests only"
 // with tokens.
 func openWithAccess(t *testing.T) *site {
 	t.Helper()
-	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, mongodb.SystemTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,7 +174,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
 	close(s.jobDone) // manual runs end at once
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	callers := map[string]string{
 		"no key": "", "wrong key": "Bearer wrong", "not bearer": "Basic s-ops", "empty": "Bearer ",
 		"key's name": "Bearer ops", "upper case": "Bearer S-OPS",
@@ -195,6 +194,9 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 					}
 				case slices.Contains([]string{"customer", "booking", "admin"}, caller):
 					s.want(a, 403, "FORBIDDEN")
+					if least := strings.Fields(r.callers)[0]; !strings.Contains(a.text("detail"), "the scope "+least+".") {
+						t.Errorf("the refusal does not name the scope %s: %s", least, a.raw)
+					}
 				default:
 					s.want(a, 401, "UNAUTHENTICATED")
 					if challenge := a.header.Get("WWW-Authenticate"); challenge != "Bearer" {
@@ -285,7 +287,7 @@ func TestAccess_CustomerCannotActForAnotherUser(t *testing.T) {
 func TestAccess_InvalidTokensAreRefused(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
-	user, hour := ids.New().String(), time.Now().Add(time.Hour).Unix()
+	user, hour := mongodb.NewID().String(), time.Now().Add(time.Hour).Unix()
 	good := jwt.MapClaims{"sub": user, "exp": hour}
 	secret := []byte(tokenSecret)
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -294,7 +296,7 @@ func TestAccess_InvalidTokensAreRefused(t *testing.T) {
 	}
 	valid := sign(t, jwt.SigningMethodHS256, secret, good)
 	s.want(s.call("GET", "/api/events", nil, "Authorization", valid), 200, "")
-	custom := sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "Sub": ids.New().String(), "EXP": 0})
+	custom := sign(t, jwt.SigningMethodHS256, secret, jwt.MapClaims{"sub": user, "exp": hour, "Sub": mongodb.NewID().String(), "EXP": 0})
 	s.want(s.call("GET", "/api/bookings?userId="+user, nil, "Authorization", custom), 200, "")
 	over := time.Now().Add(-time.Minute).Unix()
 	for name, authorization := range map[string]string{
@@ -325,6 +327,61 @@ func TestAccess_InvalidTokensAreRefused(t *testing.T) {
 	}
 }
 
+// An identity provider signs tokens of the same user for other programs, and for other uses.
+func TestTokens_AreForThisProgramAndThisUse(t *testing.T) {
+	t.Parallel()
+	access := config.Access{JWTSecret: tokenSecret, JWTAudience: "tickets", JWTIssuer: "https://id.example"}
+	tokens, err := httpapi.NewTokens(access, mongodb.SystemTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const absent = "absent"
+	for name, c := range map[string]struct {
+		field string
+		value any
+		valid bool
+	}{
+		"both":               {valid: true},
+		"one of two":         {field: "aud", value: []string{"chat", "tickets"}, valid: true},
+		"another audience":   {field: "aud", value: "chat"},
+		"audience, any case": {field: "aud", value: "Tickets"},
+		"no audience":        {field: "aud", value: absent},
+		"another issuer":     {field: "iss", value: "https://id.example/other"},
+		"no issuer":          {field: "iss", value: absent},
+		"access token":       {field: "typ", value: "AT+JWT", valid: true},
+		"long type":          {field: "typ", value: "application/at+jwt", valid: true},
+		"no type":            {field: "typ", value: absent, valid: true},
+		"logout token":       {field: "typ", value: "logout+jwt"},
+		"proof":              {field: "typ", value: "dpop+jwt"},
+		"type of a number":   {field: "typ", value: 5},
+	} {
+		t.Run(name, func(t *testing.T) {
+			claims := jwt.MapClaims{
+				"sub": mongodb.NewID().String(), "exp": time.Now().Add(time.Hour).Unix(), "aud": "tickets", "iss": "https://id.example",
+			}
+			token := jwt.NewWithClaims(jwt.SigningMethodHS256, claims)
+			part := map[string]any(claims)
+			if c.field == "typ" {
+				part = token.Header
+			}
+			switch c.value {
+			case absent:
+				delete(part, c.field)
+			case nil:
+			default:
+				part[c.field] = c.value
+			}
+			text, err := token.SignedString([]byte(tokenSecret))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tokens.User(text); (err == nil) != c.valid {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
 // ed25519Keys returns a JSON Web Key Set with one public key, and the pair.
 func ed25519Keys(t *testing.T) (set string, public ed25519.PublicKey, private ed25519.PrivateKey) {
 	t.Helper()
@@ -342,19 +399,21 @@ func tokensOf(t *testing.T, set string) (*httpapi.Tokens, error) {
 	if err := os.WriteFile(file, []byte(set), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return httpapi.NewTokens(config.Access{JWKSFile: file}, clock.System)
+	return httpapi.NewTokens(config.Access{JWKSFile: file}, mongodb.SystemTime)
 }
 
 // A token that demands an extension is refused, whatever the extension.
 func TestTokens_WithCriticalExtensionsAreRefused(t *testing.T) {
 	t.Parallel()
-	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, mongodb.SystemTime)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for extension, valid := range map[string]bool{"crit": false, "other": true} {
 		t.Run(extension, func(t *testing.T) {
-			token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{"sub": ids.New().String(), "exp": time.Now().Add(time.Hour).Unix()})
+			token := jwt.NewWithClaims(jwt.SigningMethodHS256, jwt.MapClaims{
+				"sub": mongodb.NewID().String(), "exp": time.Now().Add(time.Hour).Unix(),
+			})
 			token.Header[extension], token.Header["b64"] = []string{"b64"}, true
 			text, err := token.SignedString([]byte(tokenSecret))
 			if err != nil {
@@ -410,7 +469,7 @@ func TestTokens_AcceptOnlySignaturesOfThePublicKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claims := jwt.MapClaims{"sub": ids.New().String(), "exp": time.Now().Add(time.Hour).Unix()}
+	claims := jwt.MapClaims{"sub": mongodb.NewID().String(), "exp": time.Now().Add(time.Hour).Unix()}
 	der, err := x509.MarshalPKIXPublicKey(public)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -17,11 +19,11 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// admission is what a route demands before its request is decoded.
+// admission has the checks of a route before its request is decoded.
 type admission struct {
 	scope   config.Scope
 	maxBody int64
@@ -30,8 +32,8 @@ type admission struct {
 
 // admit returns the middleware that lets a request in: first the key and its scope, so that a
 // caller without a key costs nothing; then the rate; then the body is read; then the request
-// takes a slot. So a client that sends slowly holds no slot. What is refused from then on, for its
-// body too, is audited: the slots limit how many entries are written at a time.
+// takes a slot. So a client that sends slowly holds no slot. Refusals from then on, including those of the
+// body, are audited: the slots limit how many entries are written at a time.
 func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 	return func(ctx huma.Context, next func(huma.Context)) {
 		r, w := humago.Unwrap(ctx)
@@ -64,7 +66,7 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			defer func() { a.audit(r, w, kept) }() // also after a panic
 		}
 		if refusal == nil {
-			refusal = checkBody(&request.body, r, w, ctx.Operation())
+			refusal = cmp.Or(checkKey(r, ctx.Operation()), checkBody(&request.body, r, w, ctx.Operation()))
 		}
 		if refusal != nil {
 			writeProblem(w, problemOf(refusal))
@@ -74,9 +76,23 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 	}
 }
 
+// checkKey refuses an idempotency key that the route does not take: its client would rely on it.
+func checkKey(r *http.Request, op *huma.Operation) error {
+	takes := slices.ContainsFunc(op.Parameters, func(p *huma.Param) bool { return p.Name == headerKey })
+	if _, isThere := r.Header[headerKey]; isThere && !takes {
+		return holdfast.RefuseInput("header."+headerKey, "The route takes no idempotency key. Leave the header out.")
+	}
+	return nil
+}
+
+// emptyObject is the body of clients that always send one. A POST route that takes none takes it as none.
+var emptyObject = regexp.MustCompile(`^\s*{\s*}\s*$`)
+
 // checkBody refuses a body that the route does not take, or that has a content coding.
 func checkBody(body *bytes.Buffer, r *http.Request, w http.ResponseWriter, op *huma.Operation) error {
 	switch {
+	case op.RequestBody == nil && r.Method == http.MethodPost && !isEncoded(r) && emptyObject.Match(body.Bytes()):
+		body.Reset()
 	case body.Len() > 0 && op.RequestBody == nil:
 		return holdfast.RefuseInput("body", "The route takes no body. Send none.")
 	case body.Len() > 0 && isEncoded(r):
@@ -226,7 +242,7 @@ func (b *bodies) begin(this *arrival) (place *linked.Element) {
 	if b.arriving.Len() >= b.max {
 		oldest := b.arriving.Remove(b.arriving.Front()).(*arrival)
 		oldest.givenUp = true
-		_ = http.NewResponseController(oldest.response).SetReadDeadline(clock.Deadline(0)) // ends its read at once
+		_ = http.NewResponseController(oldest.response).SetReadDeadline(mongodb.Deadline(0)) // ends its read at once
 	}
 	return b.arriving.PushBack(this)
 }

@@ -14,11 +14,9 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -27,7 +25,7 @@ var shopKey = []string{"Authorization", "Bearer s-shop"}
 // openWithLimits opens a site with the keys shop and ops, and with tokens.
 func openWithLimits(t *testing.T, limits httpapi.Limits) *site {
 	t.Helper()
-	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, mongodb.SystemTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +34,7 @@ func openWithLimits(t *testing.T, limits httpapi.Limits) *site {
 			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"},
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
 		}
-		s.Tokens, s.Limits, s.Rates = tokens, limits, ratelimit.New(nil, clock.System, slog.New(slog.DiscardHandler))
+		s.Tokens, s.Limits, s.Rates = tokens, limits, httpapi.NewRateLimiter(nil, mongodb.SystemTime, slog.New(slog.DiscardHandler))
 	})
 }
 
@@ -111,7 +109,7 @@ func TestAdmission_KeyAndScopeAreCheckedBeforeTheBody(t *testing.T) {
 		"no valid key":                   {route: "POST /api/locks", key: "wrong", status: 401, code: "UNAUTHENTICATED"},
 		"no valid key, a body in GET":    {route: "GET /api/events", key: "wrong", status: 401, code: "UNAUTHENTICATED"},
 		"no valid key, invalid query":    {route: "POST /api/locks?x=1", key: "wrong", status: 401, code: "UNAUTHENTICATED"},
-		"no valid key, ID is no ID":      {route: "DELETE /api/locks/x", key: "wrong", status: 401, code: "UNAUTHENTICATED"},
+		"no valid key, an invalid ID":    {route: "DELETE /api/locks/x", key: "wrong", status: 401, code: "UNAUTHENTICATED"},
 		"insufficient scope":             {route: "POST /api/events", key: "s-shop", status: 403, code: "FORBIDDEN"},
 		"insufficient scope, bad route":  {route: "PATCH /api/events/x", key: "s-shop", status: 403, code: "FORBIDDEN"},
 		"body too large, by its header":  {route: "POST /api/locks", key: "s-shop", status: 413, code: "BODY_TOO_LARGE"},
@@ -133,14 +131,14 @@ func TestAdmission_SlowBodiesHoldNoSlot(t *testing.T) {
 	t.Parallel()
 	const slots, slow = 2, 10
 	s := openWithLimits(t, httpapi.Limits{InFlight: slots})
-	for _, route := range []string{"POST /api/locks", "GET /api/events", "POST /api/bookings/" + ids.New().String() + "/cancel"} {
+	for _, route := range []string{"POST /api/locks", "GET /api/events", "POST /api/bookings/" + mongodb.NewID().String() + "/cancel"} {
 		for range slow {
 			s.begin(t, headOf(route, "s-shop", 100))
 		}
 	}
 	s.awaitArriving(3 * slow)
 	for range 5 {
-		s.want(s.call("POST", "/api/users", fields{"name": "A", "email": ids.New().String() + "@example.com"}, shopKey...), 201, "")
+		s.want(s.call("POST", "/api/users", fields{"name": "A", "email": mongodb.NewID().String() + "@example.com"}, shopKey...), 201, "")
 	}
 }
 
@@ -185,7 +183,7 @@ func TestAdmission_IncompleteBodiesAreMalformed(t *testing.T) {
 	for name, text := range map[string]string{
 		"shorter than its length":      headOf("POST /api/locks", "s-shop", 100) + `{"seats":1`,
 		"in a GET":                     headOf("GET /api/events", "s-shop", 100) + `{`,
-		"a chunk that is no number":    chunked + "zz\r\n{}\r\n0\r\n\r\n",
+		"a chunk without a number":     chunked + "zz\r\n{}\r\n0\r\n\r\n",
 		"a chunk that ends early":      chunked + "5\r\n{}",
 		"a chunk longer than its size": chunked + "1\r\n{}\r\n0\r\n\r\n",
 		"no last chunk":                chunked + "2\r\n{}\r\n",
@@ -209,7 +207,7 @@ func TestAdmission_TheRateComesBeforeTheShape(t *testing.T) {
 		s.want(s.call("POST", "/api/locks", fields{"seats": 0}, shopKey...), 422, "VALIDATION_FAILED"),
 		s.want(s.call("GET", "/api/locks?x=1", nil, shopKey...), 422, "VALIDATION_FAILED"),
 		s.want(s.call("POST", "/api/locks", "{", shopKey...), 400, ""),
-		s.want(s.call("GET", "/api/locks/"+ids.New().String(), nil, shopKey...), 404, "LOCK_NOT_FOUND"),
+		s.want(s.call("GET", "/api/locks/"+mongodb.NewID().String(), nil, shopKey...), 404, "LOCK_NOT_FOUND"),
 		s.want(s.call("POST", "/api/locks", "{", shopKey...), 429, "TOO_MANY_REQUESTS"),
 	}
 	for i, a := range refused {
@@ -237,7 +235,7 @@ func TestAdmission_UnauthenticatedCallersHaveARatePerAddress(t *testing.T) {
 		request := httptest.NewRequestWithContext(t.Context(), "GET", path, http.NoBody)
 		request.RemoteAddr = address
 		request.Header.Set("Authorization", "Bearer "+key)
-		request.Header.Set("X-Forwarded-For", ids.New().String()) // anybody can send it, so that it is not read
+		request.Header.Set("X-Forwarded-For", mongodb.NewID().String()) // any client can send it, so it is not read
 		recorder := httptest.NewRecorder()
 		s.server.Config.Handler.ServeHTTP(recorder, request)
 		a := answer{status: recorder.Code, header: recorder.Result().Header, raw: recorder.Body.String()}

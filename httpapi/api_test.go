@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -218,7 +219,7 @@ func otherInvalidRequests(event, user, none string) []invalidRequest {
 func TestAPI_InvalidInputIsRefusedAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	user, event, none := s.user(), s.event(10), ids.New().String()
+	user, event, none := s.user(), s.event(10), mongodb.NewID().String()
 	for _, c := range slices.Concat(invalidLockRequests(event, user, none), otherInvalidRequests(event, user, none)) {
 		t.Run(fmt.Sprintf("%s %s %.60v", c.method, c.path, fmt.Sprint(c.body)), func(t *testing.T) {
 			s := s.in(t)
@@ -262,6 +263,22 @@ func TestAPI_EmailsAreUniqueCaseInsensitively(t *testing.T) {
 	s := open(t)
 	s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "Some@Example.com"}), 201, "")
 	s.want(s.call("POST", "/api/users", fields{"name": "B", "email": "some@example.COM"}), 409, "EMAIL_TAKEN")
+
+	given := "Jos\u00e9@Ex\u00e4mple.de"
+	made := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": given}), 201, "")
+	if read := s.call("GET", "/api/users/"+made.text("id"), nil); made.text("email") != given || read.text("email") != given {
+		t.Errorf("%s, then %s", made.raw, read.raw)
+	}
+	for _, same := range []string{
+		given, "Jose\u0301@exa\u0308mple.de", "jos\u00e9@xn--exmple-cua.de", "JOS\u00c9@XN--EXMPLE-CUA.DE", "jos\u00e9@ex\u00e4mple\u3002de",
+	} {
+		s.want(s.call("POST", "/api/users", fields{"name": "B", "email": same}), 409, "EMAIL_TAKEN")
+		found := s.want(s.call("GET", "/api/users?email="+url.QueryEscape(same), nil), 200, "")
+		if !strings.Contains(found.raw, made.text("id")) {
+			t.Errorf("%s is not found: %s", same, found.raw)
+		}
+	}
+	s.want(s.call("POST", "/api/users", fields{"name": "B", "email": "jose@ex\u00e4mple.de"}), 201, "")
 }
 
 func TestAPI_LockOfAnotherUserOrEventIsNotFound(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/audit"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
@@ -28,22 +28,22 @@ type auditFilter struct {
 	PageQuery
 	FilterQuery
 	Actor    string `query:"actor" maxLength:"200" doc:"The name of a key."`
-	TargetID string `query:"targetId" pattern:"^[0-9a-fA-F]{24}$" doc:"Of an event, a lock or another resource that the path names."`
+	TargetID string `query:"targetId" pattern:"^[0-9a-fA-F]{24}$" doc:"The ID of an event, a lock or another resource in the path."`
 }
 
 type auditBody struct {
 	ID        string `json:"id"`
-	At        string `json:"at" format:"date-time" doc:"By the clock of the process that answered."`
-	Actor     string `json:"actor,omitempty" doc:"The name of the key. Absent without keys."`
+	At        string `json:"at" format:"date-time" doc:"The time by the clock of the process that answered."`
+	Actor     string `json:"actor,omitempty" doc:"The name of the key. Absent if the API has no keys."`
 	RequestID string `json:"requestId"`
 	Method    string `json:"method"`
-	Path      string `json:"path" doc:"The beginning of a long one."`
+	Path      string `json:"path" doc:"The path. A long one is cut."`
 	TargetID  string `json:"targetId,omitempty" doc:"The first ID in the path."`
 	Body      string `json:"body,omitempty" doc:"The beginning of the request's body."`
-	Status    int    `json:"status" doc:"Of the answer. 0: the request failed before there was one."`
+	Status    int    `json:"status" doc:"The status of the answer. 0 means that the request failed before it was answered."`
 }
 
-func newAuditBody(e audit.Entry) auditBody {
+func newAuditBody(e changes.AuditEntry) auditBody {
 	return auditBody{
 		ID: e.ID.String(), At: formatTime(e.At), Actor: e.Actor, RequestID: e.RequestID, Method: e.Method, Path: e.Path,
 		TargetID: formatID(e.TargetID), Body: e.Body, Status: e.Status,
@@ -60,13 +60,13 @@ func (a *api) registerAuditRoutes() {
 			"A request that was refused before the server took it up is not listed: with 429 for the rate of its key, with 503 because " +
 			"the server was starting or too busy, or for its origin.",
 	}, config.ScopeAdmin, func(ctx context.Context, in *auditFilter) (*list[auditBody], error) {
-		entries, next, err := a.Audit.List(ctx, audit.Filter{Actor: in.Actor, TargetID: parseID(in.TargetID)}, in.page())
+		entries, next, err := a.Audit.List(ctx, changes.AuditFilter{Actor: in.Actor, TargetID: parseID(in.TargetID)}, in.page())
 		return newList(entries, next, newAuditBody), err
 	})
 }
 
 // isAudited reports whether a request is kept: one of the console that may change something, or one of any program that
-// may change a webhook, because endpoints have no changes that would tell who did it.
+// may change a webhook, because changes of endpoints have no change records that would name the actor.
 func isAudited(r *http.Request, op *huma.Operation) bool {
 	info, storesNothing := requestInfoOf(r.Context()), op.Metadata[metadataStoresNothing] == true
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && !storesNothing &&
@@ -79,16 +79,16 @@ var auditedBodies = []string{"update-event", "block-seats", "unblock-seats", "cr
 
 func auditedBody(op *huma.Operation, body []byte) string {
 	if slices.Contains(op.Tags, webhooksTag) {
-		return audit.BodyOf(withoutSecrets(body))
+		return changes.AuditBody(withoutSecrets(body))
 	}
 	if !slices.Contains(auditedBodies, op.OperationID) {
 		return ""
 	}
-	return audit.BodyOf(body)
+	return changes.AuditBody(body)
 }
 
-// withoutSecrets is the body of a request for a webhook. Of its URL, which other systems may have given with a password or
-// a token, it has what says where deliveries go. What is no JSON may have anything, and is left out.
+// withoutSecrets returns the body of a request for a webhook with the host of its URL alone, because every other part may
+// be a password or a token of another system. It leaves a body out that is not JSON: a secret may be anywhere in it.
 func withoutSecrets(body []byte) []byte {
 	var fields map[string]any
 	if json.Unmarshal(body, &fields) != nil {
@@ -96,7 +96,10 @@ func withoutSecrets(body []byte) []byte {
 	}
 	if of, isThere := fields["url"]; isThere {
 		text, _ := of.(string)
-		fields["url"] = publicURL(text)
+		u, err := url.Parse(text)
+		if fields["url"] = "…"; err == nil && u.Host != "" {
+			fields["url"] = u.Host
+		}
 	}
 	kept, err := json.Marshal(fields)
 	if err != nil {
@@ -105,30 +108,13 @@ func withoutSecrets(body []byte) []byte {
 	return kept
 }
 
-func publicURL(text string) string {
-	const hidden = "…"
-	u, err := url.Parse(text)
-	if err != nil {
-		return hidden
-	}
-	public := u.Scheme + "://"
-	if u.User != nil {
-		public += hidden + "@"
-	}
-	public += u.Host + u.EscapedPath()
-	if u.RawQuery != "" {
-		public += "?" + hidden
-	}
-	return public
-}
-
 // audit keeps a request that was answered. Its client may have left. What was done is done, so an entry that can't be
 // written is a line of the log.
 func (a *api) audit(r *http.Request, w http.ResponseWriter, body string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), auditTimeout)
 	defer cancel()
 	info := requestInfoOf(ctx)
-	e := audit.Entry{At: a.Clock(), Actor: info.key, RequestID: info.requestID, Method: r.Method, Path: r.URL.Path, Body: body}
+	e := changes.AuditEntry{At: a.Clock(), Actor: info.key, RequestID: info.requestID, Method: r.Method, Path: r.URL.Path, Body: body}
 	if recorder, ok := w.(*statusRecorder); ok {
 		e.Status = recorder.status
 	}

@@ -23,7 +23,7 @@ type bookingBody struct {
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"Of an event with a seating plan, in plan order."`
+	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
 }
 
 func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
@@ -58,16 +58,16 @@ type newBookingInEvent struct {
 	PathEvent
 	Body struct {
 		BookingTerms
-		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"That of the path, or absent."`
+		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"The event of the path, or absent."`
 	}
 }
 
-// BookingTerms is what a request for a booking says beside its event.
+// BookingTerms has the fields of a request for a booking, except its event.
 type BookingTerms struct {
 	UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"From now."`
+	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds from now."`
 }
 
 // createdBooking has the status 201, or 200 with the booking that the lock already has.
@@ -92,10 +92,10 @@ type paymentWindowBody struct {
 
 type confirmationBody struct {
 	PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
-	PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"Of a charge that pays for several bookings."`
-	Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"default if absent."`
-	Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"In whole minor units."`
-	Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"Of ISO 4217."`
+	PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"The part of a charge for several bookings."`
+	Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"The provider, default if absent."`
+	Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"Whole minor units."`
+	Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"A currency of ISO 4217."`
 }
 
 func (a *api) registerBookingRoutes() {

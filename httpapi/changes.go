@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/seats/plans"
+	"github.com/holdfast-dev/holdfast/seats"
 )
 
 // changeBody is a CloudEvent 1.0 in structured JSON.
 type changeBody struct {
 	SpecVersion string `json:"specversion" enum:"1.0"`
-	ID          string `json:"id" doc:"The same whenever the change is told."`
+	ID          string `json:"id" doc:"The same in every list and at every delivery."`
 	Source      string `json:"source" doc:"/holdfast/ and the name of the database."`
 	Type        string `json:"type"`
 	Subject     string `json:"subject" doc:"The resource, such as locks/ and its ID."`
@@ -32,7 +32,7 @@ type changeBody struct {
 
 	Actor     string `json:"actor,omitempty" doc:"The name of the key, the user of a token, or the job."`
 	RequestID string `json:"requestid,omitempty"`
-	RunID     string `json:"runid,omitempty" doc:"Of a job."`
+	RunID     string `json:"runid,omitempty" doc:"The run of the job that made the change."`
 }
 
 type changeFilter struct {
@@ -147,8 +147,8 @@ func NewChangeEncoder(s Services) func(context.Context, holdfast.Change) ([]byte
 	}
 }
 
-// canTellPlaces fails if the plan of a change can't be read. A route answers the IDs of seats then; what a webhook tells is
-// told once.
+// canTellPlaces fails if the plan of a change can't be read. A route then answers the seats' IDs alone, but an event for a
+// webhook is made once, so it must be complete.
 func (a *api) canTellPlaces(ctx context.Context, c holdfast.Change) (err error) {
 	switch {
 	case c.Lock != nil:
@@ -176,7 +176,7 @@ func (a *api) changed(ctx context.Context, c holdfast.Change) (data any, kind st
 	default: // plans are never changed
 		plan, err := a.Plans.Summary(ctx, c.PlanID)
 		if holdfast.IsNotFound(err) { // other software removed it
-			plan, err = plans.Summary{ID: c.PlanID, CreatedAt: c.At}, nil
+			plan, err = seats.PlanSummary{ID: c.PlanID, CreatedAt: c.At}, nil
 		}
 		return newSeatingPlanSummaryBody(plan), "seating-plan", err
 	}

@@ -45,7 +45,7 @@ func typesOf(items []fields) (types []string) {
 	return types
 }
 
-// wantChanges compares what was told of a step, since a token, with what the routes answer now.
+// wantChanges compares the changes that a step has made, since a token, with what the routes answer now.
 func (s *site) wantChanges(name, since string, step answer, want []string) (next string) {
 	s.t.Helper()
 	if step.status/100 != 2 {

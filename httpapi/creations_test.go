@@ -24,12 +24,13 @@ func TestCreations_ReplayByKey(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			s := site.in(t)
 			ops := []string{"Authorization", "Bearer s-ops"}
-			inHeader := append(ops[:2:2], "Idempotency-Key", "k")
+			key := "k " + path
+			inHeader := append(ops[:2:2], "Idempotency-Key", key)
 			made := s.want(s.call("POST", path, c.request, inHeader...), 201, "")
 			if replayed, given := made.header["Idempotent-Replayed"]; given {
 				t.Errorf("the first answer has Idempotent-Replayed: %q", replayed)
 			}
-			c.request["idempotencyKey"] = "k"
+			c.request["idempotencyKey"] = key
 			for name, headers := range map[string][]string{"body": ops, "both": inHeader} {
 				again := s.want(s.call("POST", path, c.request, headers...), 201, "")
 				if again.raw != made.raw || again.header.Get("Idempotent-Replayed") != "true" ||
@@ -47,7 +48,7 @@ func TestCreations_ReplayByKey(t *testing.T) {
 	}
 	// The same text is another key to another caller.
 	bob := fields{"name": "Bob", "email": "bob@example.com"}
-	s := site.want(site.call("POST", "/api/users", bob, "Authorization", "Bearer s-shop", "Idempotency-Key", "k"), 201, "")
+	s := site.want(site.call("POST", "/api/users", bob, "Authorization", "Bearer s-shop", "Idempotency-Key", "k /api/users"), 201, "")
 	if s.header.Get("Idempotent-Replayed") != "" || s.text("email") != "bob@example.com" {
 		t.Errorf("another caller: %v %s", s.header, s.raw)
 	}

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // The event is CANCELLED at once, and asked again the answer is the same run while it lasts.
@@ -31,6 +31,6 @@ func TestCancelEvent_AnswersItsRun(t *testing.T) {
 	if summary := s.want(s.call("GET", "/api/admin/events/"+other, nil), 200, ""); strings.Contains(summary.raw, "cancelRunId") {
 		t.Errorf("the summary of an event with the status alone is %s", summary.raw)
 	}
-	s.want(s.call("POST", "/api/admin/events/"+ids.New().String()+"/cancel", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("POST", "/api/admin/events/"+mongodb.NewID().String()+"/cancel", nil), 404, "EVENT_NOT_FOUND")
 	s.want(s.call("POST", "/api/admin/events/x/cancel", nil), 422, "VALIDATION_FAILED")
 }

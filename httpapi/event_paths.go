@@ -31,9 +31,9 @@ type PathInEvent struct {
 	PathID
 }
 
-// target is a lock or a booking that a path names.
+// target is the lock or the booking that a path names.
 type target struct {
-	event *holdfast.ID // nil: the path names none
+	event *holdfast.ID // nil if the path names none
 	id    holdfast.ID
 }
 
@@ -43,7 +43,7 @@ func (p PathInEvent) target() target {
 	return target{event: new(parseID(p.EventID)), id: parseID(p.ID)}
 }
 
-// command is a request with a body for what its path names.
+// command is a request with a body for the lock or the booking that its path names.
 type command[B any] struct {
 	PathID
 	Body B
@@ -76,7 +76,7 @@ func inEvent(op huma.Operation) huma.Operation {
 	return op
 }
 
-// requireLock answers that a lock does not exist to a customer who is not its user, and to a path with another event. A
+// requireLock answers that a lock does not exist if the token is of another user, or the path has another event. A
 // lock's user and event never change, so the check needs no transaction.
 func (a *api) requireLock(ctx context.Context, t target) error {
 	info := requestInfoOf(ctx)

@@ -24,20 +24,20 @@ const (
 
 type salesQuery struct {
 	PathID
-	By string `query:"by" enum:"hour,day" default:"day" doc:"hour: of the last 7 days; day: of the last 366 days."`
+	By string `query:"by" enum:"hour,day" default:"day" doc:"hour covers the last 7 days, day the last 366 days."`
 }
 
 type salesBody struct {
 	By      string           `json:"by" enum:"hour,day"`
 	From    string           `json:"from" format:"date-time"`
-	Until   string           `json:"until" format:"date-time" doc:"The time of the database's clock."`
+	Until   string           `json:"until" format:"date-time" doc:"The present time of the database's clock."`
 	Buckets []saleBucketBody `json:"buckets" nullable:"false" doc:"Oldest first. Hours and days without a sale are left out."`
-	IsCut   bool             `json:"isCut" doc:"Whether older sales of this time were not read: at most 500,000 are, the newest."`
+	IsCut   bool             `json:"isCut" doc:"Whether older sales were left out, because only the newest 500,000 are read."`
 }
 
 type saleBucketBody struct {
-	Start string `json:"start" format:"date-time" doc:"In UTC."`
-	Locks int64  `json:"locks" doc:"Locks that were sold."`
+	Start string `json:"start" format:"date-time" doc:"The beginning of the hour or day in UTC."`
+	Locks int64  `json:"locks" doc:"Number of locks that were sold."`
 	Seats int64  `json:"seats"`
 }
 
@@ -49,7 +49,7 @@ func (a *api) registerEventReportRoutes() {
 	tags := []string{"Operators"}
 	route(a, huma.Operation{
 		OperationID: "get-event-summary", Method: http.MethodGet, Path: "/api/admin/events/{id}", Tags: tags,
-		Summary:     "Get the seats of an event by what has become of them",
+		Summary:     "Get the seats of an event by their state",
 		Description: "Available, locked, sold and blocked seats, of one snapshot.", Errors: []int{http.StatusNotFound},
 	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[eventSummaryBody], error) {
 		if err := a.overviewSemaphore.acquire(ctx, "Overview"); err != nil {
@@ -60,10 +60,9 @@ func (a *api) registerEventReportRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "get-event-sales", Method: http.MethodGet, Path: "/api/admin/events/{id}/sales", Tags: tags,
-		Summary: "Get the sales of an event over time",
-		Description: "Sold seats by the hour or day in which the customer locked them. Sales that were cancelled later are left out. " +
-			"So are locks of other software whose _id is no ObjectID.",
-		Errors: []int{http.StatusNotFound},
+		Summary:     "Get the sales of an event over time",
+		Description: "Sold seats by the hour or day in which the customer locked them. Sales that were cancelled later are left out.",
+		Errors:      []int{http.StatusNotFound},
 	}, config.ScopeAdmin, a.eventSales)
 }
 
@@ -74,7 +73,9 @@ func (a *api) eventSummary(ctx context.Context, id holdfast.ID) (*found[eventSum
 	}
 	body := newEventSummaryBody(s)
 	if s.Status == holdfast.Cancelled {
-		body.CancelRunID, err = a.Overview.CancelRun(ctx, id)
+		var wish store.Cancellation
+		wish, _, err = a.Overview.CancellationOfEvent(ctx, id)
+		body.CancelRunID, body.CancelLeft, body.CancelProblem = wish.RunID, wish.Left, wish.Why
 	}
 	return &found[eventSummaryBody]{Body: body}, err
 }

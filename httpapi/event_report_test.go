@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 type sales struct {
@@ -86,7 +86,7 @@ func TestSales_AreCountedByHourAndDay(t *testing.T) {
 	for _, path := range []string{event + "/sales?by=minute", "x/sales", event + "/sales?x=1"} {
 		s.want(s.call("GET", "/api/admin/events/"+path, nil), 422, "VALIDATION_FAILED")
 	}
-	s.want(s.call("GET", "/api/admin/events/"+ids.New().String()+"/sales", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("GET", "/api/admin/events/"+mongodb.NewID().String()+"/sales", nil), 404, "EVENT_NOT_FOUND")
 }
 
 // A report of a large sale reads the newest sales only, and says so.
@@ -139,4 +139,13 @@ func mustMarshal(t *testing.T, value any) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+func mustParse(t *testing.T, id string) holdfast.ID {
+	t.Helper()
+	parsed, err := holdfast.ParseID(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }

@@ -25,19 +25,19 @@ type eventBody struct {
 	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`
 
 	SeatingPlanID    string `json:"seatingPlanId,omitempty"`
-	BlockedSeats     *int64 `json:"blockedSeats,omitempty" doc:"Of an event with a seating plan: taken out of sale by the venue."`
+	BlockedSeats     *int64 `json:"blockedSeats,omitempty" doc:"Seats that the venue has taken out of sale, if the event has a seating plan."`
 	OrphanRule       string `json:"orphanRule" enum:"ALLOW,REFUSE" doc:"It applies to numbered seats alone."`
 	AccessiblePolicy string `json:"accessiblePolicy" enum:"RESERVED,OPEN" doc:"It applies to numbered seats alone."`
 
 	LatePayments       string `json:"latePayments" enum:"REFUSE,ACCEPT" doc:"Whether a payment of an expired booking may still confirm it."`
-	LatePaymentSeconds int64  `json:"latePaymentSeconds" doc:"Until how long after the booking's end."`
+	LatePaymentSeconds int64  `json:"latePaymentSeconds" doc:"How many seconds after the end of a booking a late payment may confirm it."`
 
-	Sections []sectionCapacity `json:"sections,omitempty" doc:"Of a seating plan: its general admission, with this event's capacities."`
+	Sections []sectionCapacity `json:"sections,omitempty" doc:"The plan's areas of general admission, with this event's capacities."`
 }
 
 type sectionCapacity struct {
-	Key      string `json:"key" minLength:"1" maxLength:"32" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" doc:"Of the section in the plan."`
-	Capacity int64  `json:"capacity" minimum:"1" maximum:"10000000" doc:"At least the seats taken."`
+	Key      string `json:"key" minLength:"1" maxLength:"32" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" doc:"The key of the section in the plan."`
+	Capacity int64  `json:"capacity" minimum:"1" maximum:"10000000" doc:"Must not be less than the number of taken seats."`
 }
 
 func newEventBody(e holdfast.Event) eventBody {
@@ -71,14 +71,14 @@ type newEvent struct {
 	IdempotencyHeader
 	Body struct {
 		Name            displayName `json:"name"`
-		TotalSeats      int64       `json:"totalSeats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Or seatingPlanId."`
-		SeatingPlanID   string      `json:"seatingPlanId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Or totalSeats."`
+		TotalSeats      int64       `json:"totalSeats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Or give seatingPlanId."`
+		SeatingPlanID   string      `json:"seatingPlanId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Or give totalSeats."`
 		EventDate       timestamp   `json:"eventDate" doc:"For information only."`
-		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Per user."`
+		MaxSeatsPerUser int64       `json:"maxSeatsPerUser,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"A limit for each user."`
 		IdempotencyKey  string      `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 
-		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. Of seats."`
-		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent. Of seats."`
+		OrphanRule       string `json:"orphanRule,omitempty" nullable:"true" enum:"ALLOW,REFUSE" doc:"ALLOW if absent. For numbered seats only."`
+		AccessiblePolicy string `json:"accessiblePolicy,omitempty" nullable:"true" enum:"RESERVED,OPEN" doc:"RESERVED if absent."`
 
 		LatePayments       string `json:"latePayments,omitempty" nullable:"true" enum:"REFUSE,ACCEPT" doc:"REFUSE if absent."`
 		LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty" nullable:"true" minimum:"0" maximum:"2592000" doc:"86400 if absent."`
@@ -89,7 +89,7 @@ type eventUpdate struct {
 	PathID
 	Body struct {
 		Name            changeOf[displayName] `json:"name,omitempty"`
-		TotalSeats      changeOf[int64]       `json:"totalSeats,omitempty" minimum:"1" maximum:"10000000" doc:"At least the seats taken."`
+		TotalSeats      changeOf[int64]       `json:"totalSeats,omitempty" minimum:"1" maximum:"10000000" doc:"At least the taken seats."`
 		EventDate       changeOf[timestamp]   `json:"eventDate,omitempty"`
 		Status          changeOf[string]      `json:"status,omitempty" enum:"ON_SALE,CLOSED,CANCELLED" doc:"CANCELLED is final."`
 		MaxSeatsPerUser changeOf[int64]       `json:"maxSeatsPerUser,omitempty" minimum:"0" maximum:"10000000" doc:"0 removes the limit."`
@@ -100,8 +100,8 @@ type eventUpdate struct {
 		LatePayments       changeOf[string] `json:"latePayments,omitempty" enum:"REFUSE,ACCEPT"`
 		LatePaymentSeconds changeOf[int64]  `json:"latePaymentSeconds,omitempty" minimum:"0" maximum:"2592000"`
 
-		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"Has all taken seats."`
-		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"Other capacities of general admission."`
+		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"It must have all taken seats."`
+		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"New capacities of areas of general admission."`
 	}
 }
 
@@ -188,6 +188,9 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 	key, err := in.creationKey(ctx, in.Body.IdempotencyKey)
 	if err != nil {
 		return nil, err
+	}
+	if in.Body.SeatingPlanID == zeroID {
+		return nil, holdfast.RefuseInput("body.seatingPlanId", "The ID must not be all zeros. Give the ID of a seating plan.")
 	}
 	var late *holdfast.LatePayments
 	if in.Body.LatePayments != "" || in.Body.LatePaymentSeconds != nil {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -77,7 +77,7 @@ func TestHalls_CapacitiesChangeDuringTheSale(t *testing.T) {
 		{"the total", `{"totalSeats":50}`, 422, "VALIDATION_FAILED", "body.totalSeats"},
 	})
 	s.wantInvalid(s.patch(unseated, capacity("pit", 9)), "body.sections")
-	s.want(s.patch(ids.New().String(), capacity("pit", 9)), 404, "EVENT_NOT_FOUND")
+	s.want(s.patch(mongodb.NewID().String(), capacity("pit", 9)), 404, "EVENT_NOT_FOUND")
 	s.wantEvent(event, "19", "12", "[map[capacity:7 key:pit]]")
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
@@ -161,8 +161,8 @@ func TestHalls_ThePlanChangesDuringTheSale(t *testing.T) {
 	s.wantEvent(event, "18", "16", "[map[capacity:6 key:pit]]") // it was set
 	s.wantTaken(event, "A-1-1 A-1-6")
 
-	s.want(s.patch(event, fields{"seatingPlanId": ids.New().String()}), 404, "SEATING_PLAN_NOT_FOUND")
-	s.want(s.patch(ids.New().String(), change), 404, "EVENT_NOT_FOUND")
+	s.want(s.patch(event, fields{"seatingPlanId": mongodb.NewID().String()}), 404, "SEATING_PLAN_NOT_FOUND")
+	s.want(s.patch(mongodb.NewID().String(), change), 404, "EVENT_NOT_FOUND")
 	s.wantInvalid(s.patch(event, fields{"seatingPlanId": nil}), "body.seatingPlanId")
 	s.wantInvalid(s.patch(event, fields{"seatingPlanId": "x"}), "body.seatingPlanId")
 	s.wantInvalid(s.patch(event, fields{"seatingPlanId": "000000000000000000000000"}), "body.seatingPlanId")

@@ -25,10 +25,10 @@ type runBody struct {
 	Outcome    string `json:"outcome" enum:"running,completed,failed"`
 	Reason     string `json:"reason,omitempty" doc:"Why the run failed."`
 
-	Found         int   `json:"found" doc:"Due documents."`
-	Applied       int   `json:"applied" doc:"Documents that the run changed or removed."`
-	Skipped       int   `json:"skipped" doc:"Documents that can't be processed, or that changed during the run."`
-	Errors        int   `json:"errors" doc:"Documents left for the next run."`
+	Found         int   `json:"found" doc:"Number of due documents."`
+	Applied       int   `json:"applied" doc:"Number of documents that the run changed or removed."`
+	Skipped       int   `json:"skipped" doc:"Number of documents that can't be processed, or that changed during the run."`
+	Errors        int   `json:"errors" doc:"Number of documents that are left for the next run."`
 	SeatsRestored int64 `json:"seatsRestored"`
 
 	Contended int `json:"contended" doc:"Attempts to start the job during the run."`
@@ -55,7 +55,7 @@ func newRunBody(r jobs.Record) runBody {
 
 type leaseBody struct {
 	Name      string `json:"name" example:"locks:holdfast:lock-expiry"`
-	State     string `json:"state" enum:"free,held,unknown" doc:"unknown: the lease store does not answer, or refuses."`
+	State     string `json:"state" enum:"free,held,unknown" doc:"unknown means that the lease store does not answer, or refuses."`
 	Holder    string `json:"holder,omitempty" doc:"<pod>/<pid>/<random>"`
 	ExpiresAt string `json:"expiresAt,omitempty" format:"date-time" doc:"When the lease ends unless it is renewed. Absent if it has no end."`
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"github.com/holdfast-dev/holdfast/internal/strictjson"
+	"github.com/holdfast-dev/holdfast/internal/jsonwalk"
 )
 
 // jsonFormat reads bodies more strictly than Go's decoder, which takes keys in any case,
@@ -44,18 +44,18 @@ var errSchema = errors.New("a value does not have the form that the schema descr
 // keys once.
 func readTree(data []byte, tree *any) error {
 	if !utf8.Valid(data) {
-		return strictjson.ErrNotUTF8
+		return jsonwalk.ErrNotUTF8
 	}
 	err := json.Unmarshal(data, tree)
-	if typeError := (*json.UnmarshalTypeError)(nil); errors.As(err, &typeError) { // a number beyond float64
+	if typeError := (*json.UnmarshalTypeError)(nil); errors.As(err, &typeError) { // the number exceeds float64
 		if err = decodeNumbers(data, tree); err == nil {
 			*tree = withFloats(*tree)
 		}
 	}
 	if err != nil {
-		return strictjson.SyntaxError(err)
+		return jsonwalk.SyntaxError(err)
 	}
-	return strictjson.CheckValid(data)
+	return jsonwalk.CheckValid(data)
 }
 
 func decodeNumbers(data []byte, tree *any) error {

@@ -89,7 +89,7 @@ func TestLargeBodies_AreLimited(t *testing.T) {
 		t.Fatal(line, err)
 	}
 	if status, text := s.upload(t.Context(), s.server.URL, strings.NewReader(planOf(1000))); status != 201 {
-		t.Errorf("a small plan beside a large one: %d %s", status, text)
+		t.Errorf("a small plan at the same time as a large one: %d %s", status, text)
 	}
 	status, text := s.upload(t.Context(), s.server.URL, strings.NewReader(planOf(1<<20)))
 	if status != 503 || !strings.Contains(text, `"UNAVAILABLE"`) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
 )
 
 // codeTooMany refuses requests above the rate limit.
@@ -24,10 +23,10 @@ type Limits struct {
 	PerAddress config.Rate
 	// InFlight is the maximum number of concurrent requests; 0 means defaultInFlight.
 	InFlight int
-	// Bodies is the maximum number of bodies on their way; 0 means defaultBodies.
+	// Bodies is the maximum number of bodies that are being received; 0 means defaultBodies.
 	Bodies int
-	// LargeBodies is the maximum number of bodies above 64 KiB in memory, on their way or being
-	// worked on; 0 means defaultLargeBodies.
+	// LargeBodies is the maximum number of bodies above 64 KiB in memory, being received or
+	// processed; 0 means defaultLargeBodies.
 	LargeBodies int
 }
 
@@ -72,12 +71,12 @@ func (a *api) limitUser(ctx context.Context, user holdfast.ID) error {
 	return a.count(ctx, a.Rates, caller{"user", user.String()}, a.Limits.PerUser)
 }
 
-// caller is what a rate counts the requests of.
+// caller is the subject of a rate.
 type caller struct{ kind, name string }
 
 // count counts a request and fails with codeTooMany above the rate. The response
 // headers report the remaining requests (draft-ietf-httpapi-ratelimit-headers).
-func (a *api) count(ctx context.Context, rates *ratelimit.Limiter, c caller, rate config.Rate) error {
+func (a *api) count(ctx context.Context, rates *RateLimiter, c caller, rate config.Rate) error {
 	if rate.IsZero() {
 		return nil
 	}

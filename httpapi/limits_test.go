@@ -12,11 +12,9 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -88,7 +86,7 @@ func TestLimits_ReplayDoesNotCountAsANewLock(t *testing.T) {
 // Requests count against the rate of their key and of their user, and against no other.
 func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 	t.Parallel()
-	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, mongodb.SystemTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +95,7 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 			{Name: "shop", Scope: config.ScopeBooking, Secret: "s-shop"}, {Name: "kiosk", Scope: config.ScopeBooking, Secret: "s-kiosk"},
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
 		}
-		s.Tokens, s.Rates = tokens, ratelimit.New(nil, clock.System, slog.New(slog.DiscardHandler))
+		s.Tokens, s.Rates = tokens, httpapi.NewRateLimiter(nil, mongodb.SystemTime, slog.New(slog.DiscardHandler))
 		s.Limits = httpapi.Limits{PerKey: config.Rate{Count: 10, Per: time.Hour}, PerUser: config.Rate{Count: 3, Per: time.Hour}}
 	})
 	shop, kiosk := []string{"Authorization", "Bearer s-shop"}, []string{"Authorization", "Bearer s-kiosk"}
@@ -111,7 +109,7 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 	if wait, err := strconv.Atoi(refused.header.Get("Retry-After")); err != nil || wait < 300 || wait > 360 {
 		t.Errorf("Retry-After is %q", refused.header.Get("Retry-After"))
 	}
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	wanted := fields{"eventId": none, "userId": none, "seats": 1}
 	for range 3 {
 		s.want(s.call("POST", "/api/locks", wanted, kiosk...), 404, "USER_NOT_FOUND")
@@ -119,7 +117,7 @@ func TestLimits_KeysAndUsersHaveRates(t *testing.T) {
 	// The user's rate is used up, for the user that a key names and for the user's token.
 	s.want(s.call("POST", "/api/locks", wanted, kiosk...), 429, "TOO_MANY_REQUESTS")
 	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, none)), 429, "TOO_MANY_REQUESTS")
-	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, ids.New().String())), 200, "")
+	s.want(s.call("GET", "/api/events", nil, "Authorization", tokenFor(t, mongodb.NewID().String())), 200, "")
 	// An invalid request counts. What is refused because of its key is not counted.
 	s.want(s.call("POST", "/api/locks", fields{"eventId": none, "userId": none, "seats": 0}, kiosk...), 422, "")
 	s.want(s.call("POST", "/api/locks", wanted, "Authorization", "Bearer wrong"), 401, "UNAUTHENTICATED")
@@ -136,7 +134,7 @@ func TestLimits_OnlyCountedRequestsHaveHeaders(t *testing.T) {
 	t.Parallel()
 	hundred := config.Rate{Count: 100, Per: time.Hour}
 	s := openWithLimits(t, httpapi.Limits{PerKey: hundred, PerUser: hundred, PerAddress: hundred})
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	lock, book := fields{"eventId": none, "userId": none, "seats": 1}, fields{"eventId": none, "userId": none, "lockId": none}
 	customer := []string{"Authorization", tokenFor(t, none)}
 	count := map[string]int{} // requests by what they count against

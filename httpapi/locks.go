@@ -20,7 +20,7 @@ type lockBody struct {
 	BookingID      string `json:"bookingId,omitempty" doc:"The open or confirmed booking of the lock."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"Of an event with a seating plan, in plan order."`
+	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
 }
 
 func (a *api) lockBody(ctx context.Context, l holdfast.Lock) lockBody {
@@ -54,12 +54,12 @@ type newLockInEvent struct {
 	IdempotencyHeader
 	PathEvent
 	Body struct {
-		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"That of the path, or absent."`
+		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"The event of the path, or absent."`
 		LockTerms
 	}
 }
 
-// LockTerms is what a request for a lock says beside its event.
+// LockTerms has the fields of a request for a lock, except its event.
 type LockTerms struct {
 	UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
 	ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`

@@ -12,14 +12,14 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast/live"
-	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
 
 // newSchemas returns the registry of the document's schemas. Generators of clients
 // make types of the schemas' names, so the names are words of the domain.
 func newSchemas() huma.Registry {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
-	schemas.RegisterTypeAlias(reflect.TypeFor[planjson.Seats](), reflect.TypeFor[seatsOfRow]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[planfile.Seats](), reflect.TypeFor[seatsOfRow]())
 	return schemas
 }
 
@@ -29,7 +29,7 @@ func schemaName(t reflect.Type, hint string) string {
 	if t == reflect.TypeFor[live.State]() {
 		return "Availability"
 	}
-	if t.PkgPath() == reflect.TypeFor[planjson.Plan]().PkgPath() {
+	if t.PkgPath() == reflect.TypeFor[planfile.Plan]().PkgPath() {
 		return "SeatingPlan" + t.Name()
 	}
 	name := strings.TrimSuffix(huma.DefaultSchemaNamer(t, hint), "Body")

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -137,5 +138,39 @@ func TestOpenAPI_DescribesEachStatusOfSuccess(t *testing.T) {
 		if got := slices.Sorted(maps.Keys(d.Paths[route[0]][route[1]].Responses)); !slices.Equal(got, want) {
 			t.Errorf("%v has the responses %v, want %v", route, got, want)
 		}
+	}
+}
+
+// The page of the document shows the parts in the order of the tags: what customers may do comes first.
+func TestOpenAPI_CustomersPartsComeFirst(t *testing.T) {
+	t.Parallel()
+	var d struct {
+		Tags  []struct{ Name string }
+		Paths map[string]map[string]struct {
+			Tags        []string
+			Description string
+		}
+	}
+	if err := json.Unmarshal([]byte(open(t).call("GET", "/openapi.json", nil).raw), &d); err != nil {
+		t.Fatal(err)
+	}
+	var tags []string
+	for _, tag := range d.Tags {
+		tags = append(tags, tag.Name)
+	}
+	forCustomers := map[string]bool{}
+	for path, operations := range d.Paths {
+		for method, o := range operations {
+			if len(o.Tags) != 1 || !slices.Contains(tags, o.Tags[0]) {
+				t.Errorf("%s %s has the tags %v, which are not among %v", method, path, o.Tags, tags)
+				continue
+			}
+			forCustomers[o.Tags[0]] = forCustomers[o.Tags[0]] || strings.Contains(o.Description, "the customer's own token")
+		}
+	}
+	if len(tags) == 0 || tags[0] != "Events" || !slices.IsSortedFunc(tags, func(a, b string) int {
+		return strings.Compare(fmt.Sprint(!forCustomers[a]), fmt.Sprint(!forCustomers[b]))
+	}) {
+		t.Errorf("the order is %v; customers may call %v", tags, forCustomers)
 	}
 }

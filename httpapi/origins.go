@@ -19,7 +19,7 @@ const (
 )
 
 var (
-	// sharedRequestHeaders are those that customers' routes read. Browsers let a page send other ones,
+	// sharedRequestHeaders are the headers that customers' routes read. Browsers let a page send other headers,
 	// such as Accept, without asking.
 	sharedRequestHeaders = strings.Join([]string{
 		"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Last-Event-ID", "X-Request-Id",
@@ -31,7 +31,7 @@ var (
 	}, ", ")
 )
 
-// guardOrigin refuses cross-origin requests that change data, except those that share lets through. A
+// guardOrigin refuses cross-origin requests that change data, except the requests that share lets through. A
 // server without keys also refuses host names other than loopback, because a foreign page can
 // point its own host name at this machine (DNS rebinding).
 func (a *api) guardOrigin(next http.Handler, mux *http.ServeMux) http.Handler {
@@ -62,7 +62,7 @@ func (a *api) guardOrigin(next http.Handler, mux *http.ServeMux) http.Handler {
 // from an origin in CORS_ORIGINS. If so, it adds the headers by which the browser lets the page
 // read the answer. They are added before anything answers, so that refusals have them too.
 //
-// Cookies and other credentials of the browser are never allowed: a page has to have a token.
+// Cookies and other credentials of the browser are never allowed: a page must have a token.
 func (a *api) share(h http.Header, mux *http.ServeMux, r *http.Request) bool {
 	if len(a.Origins) == 0 || isRedirected(r) {
 		return false

@@ -11,11 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -27,7 +25,7 @@ var shopOrigins = []string{shopOrigin, "http://localhost:3000"}
 // openWithOrigins opens a site with the keys shop and ops, with tokens, and with shopOrigins.
 func openWithOrigins(t *testing.T, limits httpapi.Limits) *site {
 	t.Helper()
-	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, clock.System)
+	tokens, err := httpapi.NewTokens(config.Access{JWTSecret: tokenSecret}, mongodb.SystemTime)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +35,7 @@ func openWithOrigins(t *testing.T, limits httpapi.Limits) *site {
 			{Name: "ops", Scope: config.ScopeAdmin, Secret: "s-ops"},
 		}
 		s.Tokens, s.Origins = tokens, shopOrigins
-		s.Limits, s.Rates = limits, ratelimit.New(nil, clock.System, slog.New(slog.DiscardHandler))
+		s.Limits, s.Rates = limits, httpapi.NewRateLimiter(nil, mongodb.SystemTime, slog.New(slog.DiscardHandler))
 	})
 }
 
@@ -85,7 +83,7 @@ func TestOrigins_EveryRouteByEveryCallerOfEveryOrigin(t *testing.T) {
 	t.Parallel()
 	s := openWithOrigins(t, httpapi.Limits{})
 	close(s.jobDone) // manual runs end at once
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	callers := map[string]string{
 		"no key": "", "wrong key": "Bearer wrong", "customer": tokenFor(t, none), "booking": "Bearer s-shop", "admin": "Bearer s-ops",
 	}
@@ -136,7 +134,7 @@ func TestOrigins_EveryRouteByEveryCallerOfEveryOrigin(t *testing.T) {
 func TestOrigins_PreflightsOfEveryRoute(t *testing.T) {
 	t.Parallel()
 	s, without := openWithOrigins(t, httpapi.Limits{}), openWithAccess(t)
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	shared := map[string]bool{} // by method and path
 	var paths []string
 	for _, r := range routeAccess(none) {
@@ -239,7 +237,7 @@ func TestOrigins_PagesCanReadErrors(t *testing.T) {
 	request := fields{"name": "E", "totalSeats": 3, "eventDate": "2027-06-15T10:00:00Z"}
 	event := s.want(s.call("POST", "/api/events", request, ops...), 201, "").text("id")
 	page := []string{"Origin", shopOrigin, "Sec-Fetch-Site", "cross-site", "Authorization", tokenFor(t, user)}
-	other := append(page[:4:4], "Authorization", tokenFor(t, ids.New().String()))
+	other := append(page[:4:4], "Authorization", tokenFor(t, mongodb.NewID().String()))
 	call := func(method, path string, body any, headers []string, status int, code string) answer {
 		t.Helper()
 		a := s.want(s.call(method, path, body, headers...), status, code)
@@ -294,7 +292,7 @@ func TestOrigins_PagesCanReadErrors(t *testing.T) {
 func TestOrigins_PagesCanReadThatAHandlerFailed(t *testing.T) {
 	t.Parallel()
 	h := httpapi.New(httpapi.Services{ // without its services, each handler panics
-		Log: slog.New(slog.DiscardHandler), Clock: clock.System, Metrics: telemetry.NewMetrics(), Origins: shopOrigins,
+		Log: slog.New(slog.DiscardHandler), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(), Origins: shopOrigins,
 		Serving: func() bool { return true },
 	})
 	r := httptest.NewRequestWithContext(t.Context(), "GET", "http://127.0.0.1/api/events", http.NoBody)
@@ -321,7 +319,7 @@ func TestOrigins_PagesReadStreams(t *testing.T) {
 					t.Fatal(err)
 				}
 				r.Header.Set("Origin", origin)
-				r.Header.Set("Authorization", tokenFor(t, ids.New().String()))
+				r.Header.Set("Authorization", tokenFor(t, mongodb.NewID().String()))
 				response, err := s.client.Do(r)
 				if err != nil {
 					t.Fatal(err)
@@ -351,7 +349,7 @@ func TestOrigins_PagesReadThatTheirCopyIsNew(t *testing.T) {
 	t.Parallel()
 	s := openWithOrigins(t, httpapi.Limits{})
 	plan := s.want(s.call("POST", "/api/seating-plans", smallPlan("P"), "Authorization", "Bearer s-ops"), 201, "").text("id")
-	page := []string{"Origin", shopOrigin, "Authorization", tokenFor(t, ids.New().String())}
+	page := []string{"Origin", shopOrigin, "Authorization", tokenFor(t, mongodb.NewID().String())}
 	a := s.want(s.call("GET", "/api/seating-plans/"+plan, nil, page...), 200, "")
 	s.wantShared(a, shopOrigin)
 	withTag := append(page, "If-None-Match", a.header.Get("ETag"))
@@ -385,7 +383,7 @@ func TestOrigins_WithoutKeysAListedPageNeedsNoToken(t *testing.T) {
 func TestOrigins_KeysWorkOnTheServersOwnOrigin(t *testing.T) {
 	t.Parallel()
 	s := openWithOrigins(t, httpapi.Limits{})
-	none := ids.New().String()
+	none := mongodb.NewID().String()
 	wanted := fields{"eventId": none, "userId": none, "seats": 1}
 	for name, headers := range map[string][]string{
 		"a back end":                   nil,
@@ -406,7 +404,7 @@ func TestOrigins_KeysWorkOnTheServersOwnOrigin(t *testing.T) {
 func TestOrigins_AreNoneUnlessTheyAreSet(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
-	page := []string{"Origin", shopOrigin, "Sec-Fetch-Site", "cross-site", "Authorization", tokenFor(t, ids.New().String())}
+	page := []string{"Origin", shopOrigin, "Sec-Fetch-Site", "cross-site", "Authorization", tokenFor(t, mongodb.NewID().String())}
 	for _, a := range []answer{
 		s.want(s.call("GET", "/api/events", nil, page...), 200, ""),
 		s.want(s.call("POST", "/api/locks", fields{}, page...), 403, "FORBIDDEN"),

@@ -13,16 +13,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
 // brokenSite returns the handler of an API without services: every handler panics.
 func brokenSite() (http.Handler, *api) {
 	return newAPI(Services{
-		Log: slog.New(slog.DiscardHandler), Clock: clock.System, Metrics: telemetry.NewMetrics(),
+		Log: slog.New(slog.DiscardHandler), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
 		Serving: func() bool { return true },
 	})
 }
@@ -48,7 +47,7 @@ func ask(t *testing.T, h http.Handler, method, path, body string) (status int, c
 func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 	t.Parallel()
 	handler, a := brokenSite()
-	id := ids.New().String()
+	id := mongodb.NewID().String()
 	bodies := map[string]string{
 		"create-user": `{"name":"A","email":"a@example.com"}`,
 		"create-seating-plan": `{"name":"P","categories":[{"key":"c","name":"C"}],` +

@@ -35,10 +35,13 @@ type eventSummaryBody struct {
 	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, by other software."`
 	ActiveLocks    int64  `json:"activeLocks"`
 
-	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"Of an event with numbered seats."`
+	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"The seating plan, if the event has one."`
 	BlockedSeats  int64  `json:"blockedSeats" doc:"Seats that the venue has taken out of sale."`
 
-	CancelRunID string `json:"cancelRunId,omitempty" doc:"The run of the job event-cancel that is cancelling all of the event; not in lists."`
+	CancelRunID string `json:"cancelRunId,omitempty" doc:"The run of the job event-cancel that cancels the bookings. Lists do not have it."`
+	// What the run can't end, if its last pass left something.
+	CancelLeft    int    `json:"cancelLeft,omitempty" doc:"The locks and bookings that the run can't end. It tries again every 15 s."`
+	CancelProblem string `json:"cancelProblem,omitempty" doc:"What prevents it."`
 }
 
 func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
@@ -100,8 +103,8 @@ type findingBody struct {
 	Kind  string `json:"kind" enum:"ordinary,mendable,people" doc:"Who resolves it: the jobs, a recovery pass, or an operator."`
 	What  string `json:"what"`
 	Count int64  `json:"count"`
-	Says  string `json:"says,omitempty" doc:"An example."`
-	Would string `json:"would" doc:"What a recovery pass does, or what an operator has to do."`
+	Says  string `json:"says,omitempty" doc:"An example of the finding."`
+	Would string `json:"would" doc:"What a recovery pass does, or what an operator must do."`
 }
 
 func newFindingBody(f recovery.Finding) findingBody {
@@ -136,7 +139,7 @@ func (a *api) registerOverviewRoutes() {
 type semaphore chan struct{}
 
 // acquire waits for a slot until ctx ends, and then returns a CodeUnavailable
-// error that says what is busy.
+// error that names the busy route.
 func (s semaphore) acquire(ctx context.Context, name string) error {
 	select {
 	case s <- struct{}{}:

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
@@ -65,7 +65,7 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	}
 	overdue := s.acquire(older, 1, testenv.Past())
 	s.w.Insert("seatlocks", bson.D{
-		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: newer}, {Key: "seats", Value: "x"}, {Key: "status", Value: "ACTIVE"},
+		{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: newer}, {Key: "seats", Value: "x"}, {Key: "status", Value: "ACTIVE"},
 	})
 
 	o := s.overview("")

@@ -11,8 +11,10 @@ import (
 	"path"
 	"strings"
 
-	"github.com/holdfast-dev/holdfast/docs/plans"
+	"github.com/swaggest/swgui/v5emb"
+
 	"github.com/holdfast-dev/holdfast/picker"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
 
 // pages are the files of the console and the demo shop: no build step, no other
@@ -25,6 +27,10 @@ var pages embed.FS
 // pagePolicy lets a page load scripts from, and send requests to, this server only.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+
+// docsPolicy is pagePolicy for Swagger UI, which makes markup of text, and has pictures in its styles.
+const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const assetsPath = "/assets/"
 
@@ -41,17 +47,22 @@ func isPage(path string) bool {
 }
 
 func (a *api) registerPageRoutes(mux *http.ServeMux) {
-	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound)) // other paths stay unknown
 	own := folder(pages, "pages")
+	docs := withPolicy(docsPolicy, page(own, "docs.html"))
+	mux.Handle("GET /docs", docs)
+	mux.Handle("GET /docs/{$}", docs)
+	mux.Handle("GET /docs/docs.js", page(own, "docs.js"))
+	mux.Handle("GET /docs/", withPolicy(docsPolicy, v5emb.New("", "", "/docs/").ServeHTTP)) // the files of Swagger UI
+	mux.Handle("GET /{$}", http.RedirectHandler("/console", http.StatusFound))              // other paths stay unknown
 	mux.Handle("GET /console", page(own, "console.html"))
 	if a.Demo {
 		mux.Handle("GET /demo", page(own, "demo.html"))
 		mux.Handle("GET /demo/examples", page(own, "examples.html"))
-		registerFiles(mux, plans.Files, assetsPath+"plans/")
+		registerFiles(mux, folder(planfile.Examples, "examples"), assetsPath+"plans/")
 	}
 	registerFiles(mux, folder(own, "assets"), assetsPath)
 	registerFiles(mux, picker.Dist(), assetsPath)
-	// A page that names the version learns of another one by a 404, not by a surprise.
+	// A page that names the version gets a 404 after an update, not a different script.
 	mux.Handle("GET "+assetsPath+"holdfast-seats-"+picker.Version+".js", publicly(page(picker.Dist(), picker.Module)))
 }
 
@@ -61,7 +72,7 @@ func registerFiles(mux *http.ServeMux, of fs.FS, at string) {
 		if err != nil || file.IsDir() {
 			return err
 		}
-		asset := page(of, name)
+		var asset http.Handler = page(of, name)
 		if isPublic(name) {
 			asset = publicly(asset)
 		}
@@ -99,20 +110,30 @@ func contentTypeOf(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
+// withPolicy adds the headers that a page has. A policy that an outer handler has set stays.
+func withPolicy(policy string, file http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		if h.Get("Content-Security-Policy") == "" {
+			h.Set("Content-Security-Policy", policy)
+		}
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		file(w, r)
+	}
+}
+
 // page serves one file. A browser asks before each use whether the file has changed.
-func page(files fs.FS, name string) http.Handler {
+func page(files fs.FS, name string) http.HandlerFunc {
 	body, err := fs.ReadFile(files, name)
 	if err != nil {
 		panic(fmt.Sprintf("read the embedded page %s: %v", name, err)) // a programming error
 	}
 	hash := sha256.Sum256(body)
 	etag, contentType := `"`+hex.EncodeToString(hash[:8])+`"`, contentTypeOf(name)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return withPolicy(pagePolicy, func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
-		h.Set("Content-Security-Policy", pagePolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", etag)
 		if r.Header.Get("If-None-Match") == etag {

@@ -13,15 +13,15 @@ import (
 type paymentBody struct {
 	ID              string `json:"id"`
 	Provider        string `json:"provider"`
-	Reference       string `json:"reference" doc:"The provider's."`
-	PaymentPart     string `json:"paymentPart,omitempty" doc:"Of a charge that pays for several bookings."`
+	Reference       string `json:"reference" doc:"The provider's ID of the payment."`
+	PaymentPart     string `json:"paymentPart,omitempty" doc:"Distinguishes the bookings that one charge pays for."`
 	BookingID       string `json:"bookingId"`
 	EventID         string `json:"eventId,omitempty"`
 	UserID          string `json:"userId,omitempty"`
-	Amount          *int64 `json:"amount,omitempty" doc:"In whole minor units, as the shop has told it."`
-	Currency        string `json:"currency,omitempty" doc:"Of ISO 4217."`
+	Amount          *int64 `json:"amount,omitempty" doc:"The amount in whole minor units, as the shop reported it."`
+	Currency        string `json:"currency,omitempty" doc:"A currency of ISO 4217."`
 	Status          string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
-	Reason          string `json:"reason,omitempty" doc:"Why it has to go back."`
+	Reason          string `json:"reason,omitempty" doc:"Why the payment must be refunded."`
 	RefundReference string `json:"refundReference,omitempty"`
 	CreatedAt       string `json:"createdAt" format:"date-time"`
 	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -52,7 +52,7 @@ func (s *site) wantRefused(a answer, status int, code, paymentStatus, reason str
 	told, _ := a.body["payment"].(map[string]any)
 	payment = fmt.Sprint(told["id"])
 	if told["status"] != paymentStatus || told["reason"] != reason {
-		s.t.Errorf("the refusal tells of the payment %v, want %s %s", told, paymentStatus, reason)
+		s.t.Errorf("the refusal names the payment %v, want %s %s", told, paymentStatus, reason)
 	}
 	stored := s.want(s.call("GET", "/api/payments/"+payment, nil), 200, "")
 	if stored.text("status") != paymentStatus || stored.text("reason") != reason {
@@ -205,7 +205,7 @@ func TestPayments_OfRefusedConfirmationsAreDue(t *testing.T) {
 		})
 	}
 	s := open(t)
-	s.want(s.confirm(ids.New().String(), fields{"paymentReference": "r"}), 404, "BOOKING_NOT_FOUND")
+	s.want(s.confirm(mongodb.NewID().String(), fields{"paymentReference": "r"}), 404, "BOOKING_NOT_FOUND")
 	s.wantPayments("")
 }
 
@@ -252,8 +252,8 @@ func TestPayments_CancellingASaleMakesItsPaymentDue(t *testing.T) {
 		t.Errorf("again: %s", again.raw)
 	}
 	s.want(refund("other"), 409, "PAYMENT_REFUNDED")
-	s.want(s.call("POST", "/api/payments/"+ids.New().String()+"/refunded", fields{"refundReference": "x"}), 404, "PAYMENT_NOT_FOUND")
-	s.want(s.call("GET", "/api/payments/"+ids.New().String(), nil), 404, "PAYMENT_NOT_FOUND")
+	s.want(s.call("POST", "/api/payments/"+mongodb.NewID().String()+"/refunded", fields{"refundReference": "x"}), 404, "PAYMENT_NOT_FOUND")
+	s.want(s.call("GET", "/api/payments/"+mongodb.NewID().String(), nil), 404, "PAYMENT_NOT_FOUND")
 	s.checkInvariants()
 }
 
@@ -404,7 +404,7 @@ func TestPayments_AreListedByEachFilter(t *testing.T) {
 		"provider=acme&eventId=" + event:        nil,
 		"provider=default&reference=a":          {acceptedA},
 		"provider=acme&bookingId=" + c:          {acceptedA2},
-		"bookingId=" + ids.New().String():       nil,
+		"bookingId=" + mongodb.NewID().String(): nil,
 	} {
 		s.wantPayments(query, want...)
 	}
@@ -455,14 +455,14 @@ func TestPayments_WrongInputIsNamed(t *testing.T) {
 	s.wantPayments("")
 	for query, where := range map[string]string{
 		"status=PAID": "query.status", "eventId=x": "query.eventId", "bookingId=x": "query.bookingId",
-		"userId=" + ids.New().String():       "query.userId",
+		"userId=" + mongodb.NewID().String(): "query.userId",
 		"bookingId=000000000000000000000000": "query.bookingId", "reference=" + strings.Repeat("x", 201): "query.reference",
 		"provider=" + strings.Repeat("x", 65): "query.provider",
 	} {
 		s.wantInvalid(s.call("GET", "/api/payments?"+query, nil), where)
 	}
 	for _, reference := range []any{"", nil, 1, strings.Repeat("x", 201), "a\x00"} {
-		a := s.call("POST", "/api/payments/"+ids.New().String()+"/refunded", fields{"refundReference": reference})
+		a := s.call("POST", "/api/payments/"+mongodb.NewID().String()+"/refunded", fields{"refundReference": reference})
 		s.wantInvalid(a, "body.refundReference")
 	}
 	for _, settings := range []fields{

@@ -10,27 +10,25 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/seats/plans"
-	"github.com/holdfast-dev/holdfast/seats/seating/convert"
-	"github.com/holdfast-dev/holdfast/seats/seating/planfile"
-	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
 
 // nameOfFile is the name of a plan whose file has none.
 const nameOfFile = "Seating plan"
 
 type planConversion struct {
-	Format   string `query:"format" enum:"auto,json,csv,pretix" default:"auto" doc:"auto: what the content says."`
-	Name     string `query:"name" maxLength:"200" doc:"Of the plan. By default what the file says."`
-	AsListed bool   `query:"asListed" doc:"Of pretix's format: guess neither the order of the seats nor gaps."`
+	Format   string `query:"format" enum:"auto,json,csv,pretix" default:"auto" doc:"With auto the content decides."`
+	Name     string `query:"name" maxLength:"200" doc:"The name of the plan. By default the name in the file."`
+	AsListed bool   `query:"asListed" doc:"In pretix's format, guess neither the order of the seats nor gaps."`
 	PlanBody
 }
 
 type convertedPlanBody struct {
 	Format      string           `json:"format" enum:"json,csv,pretix"`
-	TotalSeats  int64            `json:"totalSeats" doc:"Seats in rows, and the capacities."`
-	Plan        planjson.Plan    `json:"plan" doc:"As POST /api/seating-plans takes it."`
-	Differences []differenceBody `json:"differences" nullable:"false" doc:"What of the file is not in the plan, or differs."`
+	TotalSeats  int64            `json:"totalSeats" doc:"Number of seats in rows, plus the capacities."`
+	Plan        planfile.Plan    `json:"plan" doc:"The plan in the form of POST /api/seating-plans."`
+	Differences []differenceBody `json:"differences" nullable:"false" doc:"The parts of the file that are not in the plan, or differ."`
 }
 
 type differenceBody struct {
@@ -40,7 +38,7 @@ type differenceBody struct {
 	Examples []string `json:"examples" nullable:"false" doc:"At most five."`
 }
 
-func newDifferenceBody(n convert.Note) differenceBody {
+func newDifferenceBody(n planfile.Note) differenceBody {
 	return differenceBody{Kind: string(n.Kind), What: n.What, Count: n.Count, Examples: append([]string{}, n.Examples...)}
 }
 
@@ -58,7 +56,7 @@ func (a *api) registerPlanConversion() {
 	file := &huma.Schema{Type: huma.TypeString, Description: "With the columns section, row, seat and category, and perhaps others."}
 	// Described after it was registered, or huma would read the body too.
 	a.huma.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: schemas.Schema(reflect.TypeFor[planjson.Plan](), true, "")}, "text/csv": {Schema: file},
+		"application/json": {Schema: schemas.Schema(reflect.TypeFor[planfile.Plan](), true, "")}, "text/csv": {Schema: file},
 	}}
 }
 
@@ -84,13 +82,13 @@ func convertPlan(_ context.Context, in *planConversion) (*found[convertedPlanBod
 		return nil, holdfast.Refuse(holdfast.CodeInvalid, "The file has no valid seating plan. Correct the lines listed in errors.").
 			With(holdfast.Invalid(content.Problems))
 	case len(content.Problems) > 0:
-		return nil, plans.Invalid(content.Problems)
+		return nil, seats.InvalidPlan(content.Problems)
 	}
 	if name != "" {
 		content.Plan.Name = name
 	}
 	return &found[convertedPlanBody]{Body: convertedPlanBody{
-		Format: string(content.Format), TotalSeats: content.Plan.TotalSeats(), Plan: planjson.Of(content.Plan),
+		Format: string(content.Format), TotalSeats: content.Plan.TotalSeats(), Plan: planfile.PlanOf(content.Plan),
 		Differences: newBodies(content.Report, newDifferenceBody),
 	}}, nil
 }

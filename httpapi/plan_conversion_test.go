@@ -16,7 +16,7 @@ func (s *site) convert(query, text string) answer {
 func TestConvertPlan_AnswersWhatCanBeCreated(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	chamber, err := os.ReadFile("../seats/seating/pretix/testdata/chamber.json")
+	chamber, err := os.ReadFile("../seats/planfile/testdata/chamber.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 // Readiness is the answer of /readyz.
 type Readiness struct {
 	Ready    bool // the process can serve requests
-	Degraded bool // the process serves requests, but an operator has to look at a check
+	Degraded bool // the process serves requests, but an operator must look at a check
 	Checks   map[string]string
 }
 

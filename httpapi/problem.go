@@ -96,15 +96,15 @@ var codeByStatus = map[int]holdfast.Code{
 // defaultRetryAfter is the value of Retry-After if a problem has no other, in seconds.
 const defaultRetryAfter = "1"
 
-// detailInternal answers errors that have no code. The cause may be anything, so
-// the text claims nothing about it.
+// detailInternal answers errors that have no code. The cause is not known, so
+// the text does not mention one.
 const detailInternal = "The server could not process the request. Retry it; if it fails again, report the X-Request-Id to the operator."
 
 // detailUnknown is detailInternal for a request that writes.
 const detailUnknown = "It is not known whether the request was executed. Repeat it with the same idempotency key; " +
 	"if it fails again, report the X-Request-Id to the operator."
 
-// detailInvalid is of a request that errors[] says more about.
+// detailInvalid is the detail of a request whose errors[] has the invalid parts.
 const detailInvalid = "The request is invalid. Correct the parts listed in errors."
 
 // Problem is an error response (RFC 9457).
@@ -112,12 +112,12 @@ type Problem struct {
 	Type   string                `json:"type" example:"about:blank" doc:"Always about:blank; see code."`
 	Title  string                `json:"title" doc:"The text of the status."`
 	Status int                   `json:"status"`
-	Code   holdfast.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients decide by it."`
+	Code   holdfast.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients should decide by it."`
 	Detail string                `json:"detail" doc:"Explains the error to people. The text may change."`
 	Errors []holdfast.FieldError `json:"errors,omitempty" doc:"The invalid parts of the request."`
 
-	Requested *int64 `json:"requested,omitempty" doc:"Seats requested."`
-	Available *int64 `json:"available,omitempty" doc:"Seats available."`
+	Requested *int64 `json:"requested,omitempty" doc:"Number of seats requested."`
+	Available *int64 `json:"available,omitempty" doc:"Number of seats available."`
 
 	Unavailable []string `json:"unavailable,omitempty" doc:"The named seats that are not available, in plan order."`
 	Orphans     []string `json:"orphans,omitempty" doc:"The seats that would be left without a free neighbour."`
@@ -125,7 +125,7 @@ type Problem struct {
 
 	Limit  *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
 	Held   *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
-	Taken  *int64 `json:"taken,omitempty" doc:"Seats taken. The capacity can't be lower."`
+	Taken  *int64 `json:"taken,omitempty" doc:"Number of taken seats. The capacity can't be lower."`
 	Holder string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
 	LockID string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
@@ -187,8 +187,8 @@ func newProblem(status int, code holdfast.Code, detail string) *Problem {
 // read, or of a check. Nothing of an error without a known code is sent to the client.
 func problemOf(err error) *Problem { return outcomeOf(http.MethodGet, err) }
 
-// outcomeOf is problemOf for the error of a request that may have written. An error without a
-// known code proves nothing.
+// outcomeOf is problemOf for the error of a request that may have written. After an error without a
+// known code the outcome is unknown.
 func outcomeOf(method string, err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {

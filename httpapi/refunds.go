@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// refundsListed bounds the answer: what was refunded leaves the list, and others follow.
+	// refundsListed bounds the answer. Refunded payments leave the list, and others follow.
 	refundsListed = 100
-	// refundsCounted bounds the count, so that many cost no more than some.
+	// refundsCounted bounds the cost of the count.
 	refundsCounted = 10_000
 )
 
 type refundsDueBody struct {
-	Items []paymentBody `json:"items" nullable:"false" doc:"Those first that have waited longest; at most 100."`
-	Due   int64         `json:"due" doc:"How many there are. 10,000 are counted at most."`
+	Items []paymentBody `json:"items" nullable:"false" doc:"The longest due first; at most 100."`
+	Due   int64         `json:"due" doc:"Number of due refunds. At most 10,000 are counted."`
 }
 
 // registerRefundRoutes registers the console's list of refunds. Shops use the list of payments, which pages.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/url"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
+	"github.com/danielgtaylor/huma/v2/validation"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -49,7 +51,7 @@ func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 
 var zeroID = holdfast.ID{}.String()
 
-// readableQuery refuses a query that can't be read whole: what was left out may have been
+// readableQuery refuses a query that can't be read completely, because the unread part may be
 // a filter. Only the parameter that an operation names in its metadata may be repeated.
 func readableQuery(ctx huma.Context, next func(huma.Context)) {
 	u := ctx.URL()
@@ -83,7 +85,7 @@ func (displayName) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, MinLength: new(1), MaxLength: new(200),
 		Pattern:     `^[^\x00-\x1f\x7f-\x9f]*[^\s\x00-\x1f\x7f-\x9f][^\x00-\x1f\x7f-\x9f]*$`,
-		Description: "Not blank, no control characters.",
+		Description: "Not blank, no control characters.", PatternDescription: "text that is not blank and has no control characters",
 	}
 }
 
@@ -94,9 +96,27 @@ type emailAddress string
 func (emailAddress) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, MaxLength: new(254), Format: "email",
-		Pattern:     `^[^@\s<>\x00-\x1f\x7f-\x9f]+@[^@\s<>*,;:()\x00-\x1f\x7f-\x9f]+$`,
-		Description: "Unique, case-insensitively.",
+		Pattern:            `^[^@\s<>\x00-\x1f\x7f-\x9f]+@[^@\s<>*,;:()\x00-\x1f\x7f-\x9f]+$`,
+		Description:        "One mailbox, in any case and spelling of its domain, has one user.",
+		PatternDescription: "an email address alone, without blanks, such as ada@example.com",
 	}
+}
+
+// patternTexts say in words what the pattern of a field's tag requires, for refusals.
+var patternTexts = map[string]string{
+	`^[0-9a-fA-F]{24}$`:            "an ID of 24 hex digits",
+	`^[A-Z]{3}$`:                   "a currency of ISO 4217, such as EUR",
+	`^[A-Za-z0-9][A-Za-z0-9._-]*$`: "a key that begins with a letter or a digit, and has only these, dots, hyphens and underscores",
+}
+
+// formatRefusal replaces huma.ErrorFormatter, which repeats the pattern.
+func formatRefusal(format string, values ...any) string {
+	if format == validation.MsgExpectedMatchPattern {
+		if text := patternTexts[fmt.Sprint(values...)]; text != "" {
+			return fmt.Sprintf(validation.MsgExpectedBePattern, text)
+		}
+	}
+	return fmt.Sprintf(format, values...)
 }
 
 // parseID reads an ID whose format was checked before. An empty or invalid text
@@ -124,22 +144,21 @@ type timestamp struct{ time.Time }
 func (timestamp) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{
 		Type: huma.TypeString, Format: "date-time",
-		Pattern:            `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`,
-		PatternDescription: "a time of RFC 3339, such as 2026-06-15T10:00:00Z",
+		Pattern:            `^\d{4}-\d\d-\d\dT([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`,
+		PatternDescription: "a time of RFC 3339 without a leap second, such as 2026-06-15T10:00:00Z",
 	}
 }
 
-// utc returns the time in UTC. Go's zero time would mean that none was given; the
-// millisecond after it stands for it.
+// utc returns the time in UTC. Go's zero time would mean that none was given; see holdfast.Instant.
 func (t timestamp) utc() time.Time {
 	if t.IsZero() {
-		return t.UTC().Add(time.Millisecond)
+		return t.UTC().Add(1)
 	}
 	return t.UTC()
 }
 
 // parseUntil reads the two ways to give a deadline: a time, or seconds from now. A
-// customer's token must give a time ahead.
+// customer's token must give a time in the future.
 func parseUntil(ctx context.Context, at *timestamp, seconds *int64) holdfast.Until {
 	u := holdfast.Until{Ahead: requestInfoOf(ctx).scope == scopeCustomer}
 	if at != nil {
@@ -175,8 +194,10 @@ func (c *changeOf[T]) Resolve(_ huma.Context, path *huma.PathBuffer) []error {
 	if !c.null {
 		return nil
 	}
-	return []error{&huma.ErrorDetail{Location: path.String(), Message: "null is no value: give one, or leave the field out"}}
+	return []error{&huma.ErrorDetail{Location: path.String(), Message: "null is not a valid value: give a value, or leave the field out"}}
 }
+
+const headerKey = "Idempotency-Key"
 
 // IdempotencyHeader is the header that may replace idempotencyKey in the body.
 type IdempotencyHeader struct {
@@ -184,11 +205,11 @@ type IdempotencyHeader struct {
 }
 
 // Resolve is called by huma after it has read the request. It refuses a header that is
-// empty, that says two things, or whose text is invalid.
+// empty, that has two different values, or whose text is invalid.
 func (h *IdempotencyHeader) Resolve(ctx huma.Context) []error {
-	const where = "header.Idempotency-Key"
+	const where = "header." + headerKey
 	r, _ := humago.Unwrap(ctx)
-	for _, key := range r.Header["Idempotency-Key"] {
+	for _, key := range r.Header[headerKey] {
 		message := ""
 		var refusal *holdfast.Error
 		switch {
@@ -209,7 +230,7 @@ func (h *IdempotencyHeader) Resolve(ctx huma.Context) []error {
 // keyOf returns the idempotency key of the header or the body.
 func (h *IdempotencyHeader) keyOf(inBody string) (string, error) {
 	if inBody != "" && h.Key != "" && inBody != h.Key {
-		return "", holdfast.RefuseInput("header.Idempotency-Key", "The header and the body have different idempotency keys. Send one of them.")
+		return "", holdfast.RefuseInput("header."+headerKey, "The header and the body have different idempotency keys. Send one of them.")
 	}
 	return cmp.Or(inBody, h.Key), nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // created is the response to a POST that created a resource. A header reports whether an
-// earlier request with the same idempotency key did.
+// earlier request with the same idempotency key created it.
 type created[T any] struct {
 	Location string `header:"Location"`
 	Replayed string `header:"Idempotent-Replayed"`
@@ -32,7 +32,7 @@ type found[T any] struct{ Body T }
 type list[T any] struct {
 	Body struct {
 		Items         []T    `json:"items" nullable:"false"`
-		NextPageToken string `json:"nextPageToken" doc:"Send it as pageToken to get the next page. Empty on the last page, but for changes."`
+		NextPageToken string `json:"nextPageToken" doc:"Send it as pageToken to get the next page. Empty on the last page, except for changes."`
 	}
 }
 

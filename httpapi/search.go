@@ -14,7 +14,7 @@ import (
 // maxHits bounds the bookings with one payment reference in the answer to a search.
 const maxHits = 50
 
-// Kinds of what a search finds.
+// The kinds of hits.
 const (
 	kindEvent   = "event"
 	kindUser    = "user"
@@ -31,18 +31,18 @@ type searchQuery struct {
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"With it, the text may be the ID of a seat of this event."`
 }
 
-// hitBody is a document that a search has found. What its kind does not have is absent.
+// hitBody is a document that a search has found. Fields that its kind does not have are absent.
 type hitBody struct {
 	Kind      string `json:"kind" enum:"event,user,lock,booking,payment,seating-plan,seat"`
 	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
 	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat"`
-	Name      string `json:"name,omitempty" doc:"Of an event, a user or a plan; of a seat, its section, row and label."`
-	Status    string `json:"status,omitempty" doc:"Of an event, a lock, a booking or a payment; of a seat, its state."`
-	Seats     int64  `json:"seats,omitempty" doc:"Of a lock or a booking."`
+	Name      string `json:"name,omitempty" doc:"The name of an event, a user or a plan, or the section, row and label of a seat."`
+	Status    string `json:"status,omitempty" doc:"The status of an event, a lock, a booking or a payment, or the state of a seat."`
+	Seats     int64  `json:"seats,omitempty" doc:"Number of seats of a lock or a booking."`
 	EventID   string `json:"eventId,omitempty"`
 	UserID    string `json:"userId,omitempty"`
-	LockID    string `json:"lockId,omitempty" doc:"Of a seat: the lock that has it."`
-	BookingID string `json:"bookingId,omitempty" doc:"Of a seat, a lock or a payment."`
+	LockID    string `json:"lockId,omitempty" doc:"The lock that has the seat."`
+	BookingID string `json:"bookingId,omitempty" doc:"The booking of a seat, a lock or a payment."`
 }
 
 type searchBody struct {
@@ -91,7 +91,7 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []hitBody, err error) {
 	id, err := holdfast.ParseID(text)
 	if err != nil || id.IsZero() {
-		return nil, nil //nolint:nilerr // the text is no ID
+		return nil, nil //nolint:nilerr // the text is not an ID
 	}
 	const byID = "id"
 	for _, find := range []func() (hitBody, error){

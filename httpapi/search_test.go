@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // search returns the kinds and IDs of what was found.
@@ -73,12 +73,14 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 	if !strings.Contains(a.raw, `"lockId":"`+lock+`","bookingId":"`+booking+`"`) {
 		t.Errorf("the seat's holder: %s", a.raw)
 	}
-	for _, text := range []string{"pay 1", "A-1-1", "nobody@example.com", "a@b@c", "@", "$ne", strings.Repeat("0", 24), ids.New().String()} {
+	for _, text := range []string{
+		"pay 1", "A-1-1", "nobody@example.com", "a@b@c", "@", "$ne", strings.Repeat("0", 24), mongodb.NewID().String(),
+	} {
 		s.wantHits(of(text))
 	}
 	s.wantHits(url.Values{"q": {"A-9-9"}, "eventId": {event}})
-	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {s.event(5)}})         // it has no numbered seats
-	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {ids.New().String()}}) // there is no such event
+	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {s.event(5)}})               // it has no numbered seats
+	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {mongodb.NewID().String()}}) // there is no such event
 }
 
 func TestSearch_RefusesWhatSaysNothing(t *testing.T) {
@@ -96,10 +98,11 @@ func TestSearch_BoundsTheBookingsOfOneReference(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	confirmed := func(id any, reference string) {
-		s.w.Insert("bookings", bson.D{{Key: "_id", Value: id}, {Key: "status", Value: "CONFIRMED"}, {Key: "paymentReference", Value: reference}})
+		s.w.Insert("bookings", bson.D{{Key: "_id", Value: id}, {Key: "status", Value: "CONFIRMED"}, {Key: "seatLockId", Value: mongodb.NewID()},
+			{Key: "paymentReference", Value: reference}})
 	}
 	for range 51 {
-		confirmed(ids.New(), "group")
+		confirmed(mongodb.NewID(), "group")
 	}
 	confirmed("text", "alone")
 	if hits, more := s.search(url.Values{"q": {"group"}}); len(hits) != 50 || !more {

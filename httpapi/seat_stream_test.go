@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -238,7 +238,7 @@ func TestSeatStream_Refusals(t *testing.T) {
 		return s.call("GET", "/api/events/"+event+"/seats/stream"+query, nil)
 	}
 	s.want(stream(unseated, ""), 422, "VALIDATION_FAILED")
-	s.want(stream(ids.New().String(), ""), 404, "EVENT_NOT_FOUND")
+	s.want(stream(mongodb.NewID().String(), ""), 404, "EVENT_NOT_FOUND")
 	s.want(stream("nonsense", ""), 422, "VALIDATION_FAILED")
 	if a := s.want(stream(event, "?section=A&section=Z"), 422, "VALIDATION_FAILED"); !strings.Contains(a.raw, `"query.section"`) {
 		t.Errorf("the refusal is %s", a.raw)

@@ -9,15 +9,15 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
 
-// seatsOfRow stands for planjson.Seats in the OpenAPI document.
+// seatsOfRow describes planfile.Seats in the OpenAPI document.
 type seatsOfRow struct{}
 
 // Schema implements huma.SchemaProvider.
 func (seatsOfRow) Schema(schemas huma.Registry) *huma.Schema {
-	seat := schemas.Schema(reflect.TypeFor[planjson.Seat](), true, "")
+	seat := schemas.Schema(reflect.TypeFor[planfile.Seat](), true, "")
 	return &huma.Schema{
 		Description: "Seats in their physical order, where null is a gap; or how many seats there are without gaps, " +
 			"whose IDs are <section>-<row>-1 and so on.",

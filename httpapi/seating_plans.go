@@ -14,10 +14,10 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/seats/plans"
-	"github.com/holdfast-dev/holdfast/seats/seating/planjson"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
 
 // createPlanTimeout bounds the transaction that stores a plan. The largest plan needs some seconds.
@@ -26,8 +26,8 @@ const createPlanTimeout = 20 * time.Second
 type seatingPlanSummaryBody struct {
 	ID         string                      `json:"id"`
 	Name       string                      `json:"name"`
-	TotalSeats int64                       `json:"totalSeats" doc:"Seats in rows, and the capacities."`
-	Categories []planjson.Category         `json:"categories" nullable:"false"`
+	TotalSeats int64                       `json:"totalSeats" doc:"Number of seats in rows, plus the capacities."`
+	Categories []planfile.Category         `json:"categories" nullable:"false"`
 	Sections   []seatingPlanSectionSummary `json:"sections" nullable:"false"`
 	CreatedAt  string                      `json:"createdAt" format:"date-time"`
 }
@@ -36,14 +36,14 @@ type seatingPlanSectionSummary struct {
 	Key      string `json:"key"`
 	Name     string `json:"name"`
 	Category string `json:"category" doc:"The key of a category."`
-	Seats    int64  `json:"seats" doc:"In rows, or the capacity."`
+	Seats    int64  `json:"seats" doc:"Number of seats in rows, or the capacity."`
 }
 
-func newSeatingPlanSummaryBody(of plans.Summary) seatingPlanSummaryBody {
+func newSeatingPlanSummaryBody(of seats.PlanSummary) seatingPlanSummaryBody {
 	return seatingPlanSummaryBody{
 		ID: of.ID.String(), Name: of.Name, TotalSeats: of.TotalSeats,
-		Categories: newBodies(of.Categories, func(c holdfast.Category) planjson.Category { return planjson.Category(c) }),
-		Sections:   newBodies(of.Sections, func(s plans.SectionSummary) seatingPlanSectionSummary { return seatingPlanSectionSummary(s) }),
+		Categories: newBodies(of.Categories, func(c holdfast.Category) planfile.Category { return planfile.Category(c) }),
+		Sections:   newBodies(of.Sections, func(s seats.SectionSummary) seatingPlanSectionSummary { return seatingPlanSectionSummary(s) }),
 		CreatedAt:  formatTime(of.CreatedAt),
 	}
 }
@@ -51,17 +51,17 @@ func newSeatingPlanSummaryBody(of plans.Summary) seatingPlanSummaryBody {
 // seatingPlanBody is a plan in an answer. It is written section by section.
 type seatingPlanBody struct {
 	ID string `json:"id"`
-	planjson.Plan
+	planfile.Plan
 	CreatedAt string `json:"createdAt" format:"date-time"`
 }
 
-// newSeatingPlanBody describes a plan in a request; planjson reads it.
+// newSeatingPlanBody describes a plan in a request; planfile reads it.
 type newSeatingPlanBody struct {
-	planjson.Plan
-	IdempotencyKey string `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
+	planfile.Plan
+	IdempotencyKey string `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per API key, for 24 h."`
 }
 
-// PlanBody is the body of a request with a seating plan. Package planjson reads it: huma would need
+// PlanBody is the body of a request with a seating plan. Package planfile reads it: huma would need
 // many times the memory and the time.
 type PlanBody struct {
 	text        []byte
@@ -124,8 +124,8 @@ func (a *api) createSeatingPlan(ctx context.Context, in *newSeatingPlan) (*creat
 	return newCreated("/api/seating-plans/", of.ID, replayed, newSeatingPlanSummaryBody(of)), err
 }
 
-// read reads the plan and the idempotency key, and refuses what the other routes refuse in the same
-// words.
+// read reads the plan and the idempotency key, and refuses invalid values in the words of
+// the other routes.
 func (b *PlanBody) read(formats huma.API) (plan holdfast.SeatingPlan, key string, err error) {
 	if len(b.text) == 0 {
 		return plan, "", newProblem(http.StatusBadRequest, codeMalformed, "request body is required")
@@ -134,12 +134,12 @@ func (b *PlanBody) read(formats huma.API) (plan holdfast.SeatingPlan, key string
 	if err := formats.Unmarshal(b.contentType, []byte("null"), &ignored); errors.Is(err, huma.ErrUnknownContentType) {
 		return plan, "", invalidBody(http.StatusUnsupportedMediaType, codeMediaType, err)
 	}
-	plan, key, problems, err := planjson.ReadRequest(b.text)
+	plan, key, problems, err := planfile.ReadRequest(b.text)
 	switch {
 	case err != nil:
 		return plan, "", invalidBody(http.StatusBadRequest, codeMalformed, err)
 	case len(problems) > 0:
-		return plan, "", plans.Invalid(problems)
+		return plan, "", seats.InvalidPlan(problems)
 	}
 	plan.Name = strings.TrimSpace(plan.Name)
 	return plan, key, nil
@@ -154,7 +154,7 @@ func invalidBody(status int, code holdfast.Code, err error) error {
 
 // SectionsQuery selects sections. An empty key is refused, as FilterQuery does.
 type SectionsQuery struct {
-	Sections []string `query:"section,explode" maxItems:"500" doc:"The key of a section; all sections if it is not given. It may be repeated."`
+	Sections []string `query:"section,explode" maxItems:"500" doc:"The key of a section. It may be repeated. Default: all sections."`
 }
 
 // Resolve is called by huma after it has read the request.
@@ -170,9 +170,9 @@ func refuseEmptySection(ctx huma.Context) []error {
 	return nil
 }
 
-// NoneMatch is the header of a client that has a former answer. huma reads its first line, Resolve all of them.
+// NoneMatch is the header of a client that has a previous answer. huma reads its first line, Resolve all of them.
 type NoneMatch struct {
-	FirstLine string `header:"If-None-Match" doc:"The ETag of a former answer."`
+	FirstLine string `header:"If-None-Match" doc:"The ETag of a previous answer."`
 
 	lines []string
 }
@@ -210,7 +210,7 @@ const (
 	planCacheControl = "public, max-age=31536000, immutable"
 )
 
-// planETag is of all answers to one URL with a plan's ID, whose sections are in the URL. Change the
+// planETag is the ETag of all plans, because the URL has the plan's ID and the sections, and a plan never changes. Change the
 // version if the form of the answer changes.
 func planETag(id holdfast.ID) string {
 	const version = "1"
@@ -250,16 +250,16 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 }
 
 // sendSeatingPlan writes a plan section by section, so that its memory does not grow with the plan.
-// It returns an error only before it has written something; after that, it ends the connection, lest
-// a cache keeps half a plan.
-func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of plans.Summary, numbers []int) error {
+// It returns an error only before the first byte is written. After that it ends the connection, so that
+// no cache keeps half a plan.
+func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of seats.PlanSummary, numbers []int) error {
 	waiting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := a.planSemaphore.acquire(waiting, "Reading seating plans"); err != nil {
 		return err
 	}
 	defer a.planSemaphore.release()
-	form, err := json.Marshal(seatingPlanBody{ID: of.ID.String(), Plan: planjson.Of(holdfast.SeatingPlan{
+	form, err := json.Marshal(seatingPlanBody{ID: of.ID.String(), Plan: planfile.PlanOf(holdfast.SeatingPlan{
 		Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
 	}), CreatedAt: formatTime(of.CreatedAt)})
 	if err != nil {
@@ -271,7 +271,7 @@ func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of pla
 	for section, err := range a.Plans.Sections(ctx, of, numbers...) {
 		text := []byte(nil)
 		if err == nil {
-			text, err = json.Marshal(planjson.OfSection(section))
+			text, err = json.Marshal(planfile.SectionOf(section))
 		}
 		switch {
 		case err != nil && !begun:
@@ -293,7 +293,7 @@ func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of pla
 
 // sendPart writes a part of a response, and ends the connection if the client is gone.
 func sendPart(w http.ResponseWriter, text []byte) {
-	err := http.NewResponseController(w).SetWriteDeadline(clock.Deadline(planWriteTimeout))
+	err := http.NewResponseController(w).SetWriteDeadline(mongodb.Deadline(planWriteTimeout))
 	if err == nil {
 		_, err = w.Write(text)
 	}

@@ -14,7 +14,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 const plansPath = "/api/seating-plans"
@@ -167,7 +167,7 @@ func TestSeatingPlans_AreReadOnceByACache(t *testing.T) {
 		t.Errorf("with the ETag in a second line: %d", status)
 	}
 	s.want(s.call("GET", path+"?section=X", nil, "If-None-Match", etag), 422, "VALIDATION_FAILED")
-	none := s.want(s.call("GET", plansPath+"/"+ids.New().String(), nil, "If-None-Match", "*"), 404, "SEATING_PLAN_NOT_FOUND")
+	none := s.want(s.call("GET", plansPath+"/"+mongodb.NewID().String(), nil, "If-None-Match", "*"), 404, "SEATING_PLAN_NOT_FOUND")
 	if none.header.Get("ETag")+none.header.Get("Cache-Control") != "" {
 		t.Errorf("a refusal may be cached: %v", none.header)
 	}
@@ -227,7 +227,7 @@ func TestSeatingPlans_ListHasPages(t *testing.T) {
 		names = append(names, fmt.Sprintf("P%d", n))
 		s.want(s.call("POST", plansPath, smallPlan(names[n])), 201, "")
 	}
-	s.w.Insert("seatingplans", bson.D{{Key: "_id", Value: ids.New()}, {Key: "name", Value: "of other software"}})
+	s.w.Insert("seatingplans", bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "name", Value: "of other software"}})
 	s.w.Insert("seatingplans", bson.D{{Key: "_id", Value: "x"}, {Key: "sections", Value: 5}})
 	var got []string
 	for token := ""; ; {
@@ -244,7 +244,7 @@ func TestSeatingPlans_ListHasPages(t *testing.T) {
 	}
 }
 
-// A plan of which a part is missing is no plan with fewer seats, and no cache keeps it.
+// A plan with a missing part is an error, not a plan with fewer seats, and no cache keeps it.
 func TestSeatingPlans_DamageIsNotCached(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -280,6 +280,6 @@ func TestSeatingPlans_DamageIsNotCached(t *testing.T) {
 		t.Errorf("the response of %d bytes ended as if it were whole", len(text))
 	}
 	if len(s.w.Log.Lines("Request failed")) < 2 {
-		t.Error("the log does not tell of both failures")
+		t.Error("the log does not have both failures")
 	}
 }

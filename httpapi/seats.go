@@ -24,7 +24,7 @@ type seatMapQuery struct {
 	PathID
 	SectionsQuery
 	NoneMatch
-	Format string `query:"format" enum:"bitmap,ids" default:"bitmap" doc:"ids is for at most 20 sections."`
+	Format string `query:"format" enum:"bitmap,ids" default:"bitmap" doc:"With ids, at most 20 sections may be named."`
 }
 
 type seatMapBody struct {
@@ -37,7 +37,7 @@ type sectionSeatsBody struct {
 	Key         string    `json:"key"`
 	Total       int64     `json:"total"`
 	Available   int64     `json:"available"`
-	Bitmap      *string   `json:"bitmap,omitempty" doc:"Base64, a bit a seat in plan order, the highest bit first; 1: not available."`
+	Bitmap      *string   `json:"bitmap,omitempty" doc:"Base64. A bit for each seat in plan order, highest first; 1 means not available."`
 	Unavailable *[]string `json:"unavailable,omitempty" doc:"The IDs of the seats that are not available, for the format ids."`
 }
 
@@ -47,7 +47,7 @@ type categoryBody struct {
 	Available int64  `json:"available"`
 }
 
-// cached is a response that a client may keep, or that it has: status 304.
+// cached is a response that a client may cache. Its status is 304 if the client has it already.
 type cached[T any] struct {
 	Status       int
 	ETag         string `header:"ETag"`
@@ -63,7 +63,7 @@ type pathSeat struct {
 type seatBody struct {
 	ID        string `json:"id"`
 	Section   string `json:"section"`
-	Row       string `json:"row" doc:"Its label."`
+	Row       string `json:"row" doc:"The label of the row."`
 	Label     string `json:"label"`
 	Category  string `json:"category"`
 	State     string `json:"state" enum:"AVAILABLE,LOCKED,SOLD,BLOCKED"`
@@ -79,14 +79,14 @@ type seatList struct {
 }
 
 type blockedBody struct {
-	Blocked int64 `json:"blocked" doc:"The blocked seats of the event."`
+	Blocked int64 `json:"blocked" doc:"Number of blocked seats of the event."`
 }
 
 func (a *api) registerSeatRoutes() {
 	tags := []string{"Seats"}
 	route(a, huma.Operation{
 		OperationID: "get-seats", Method: http.MethodGet, Path: "/api/events/{id}/seats", Tags: tags, Summary: "Get the seats that are taken",
-		Description: "Of an event with a seating plan. Held, sold and blocked seats are not told apart.",
+		Description: "Of an event with a seating plan. The answer does not distinguish held, sold and blocked seats.",
 		Errors:      []int{http.StatusNotFound}, Metadata: map[string]any{metadataRepeats: "section"},
 	}, scopeCustomer, a.getSeats)
 	route(a, huma.Operation{
@@ -137,7 +137,7 @@ func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*cached[seatMapBo
 	return answer, nil
 }
 
-// seatMapTag is different for different answers.
+// seatMapTag differs between different answers.
 func seatMapTag(m seats.SeatMap, in *seatMapQuery) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%q|%s", in.ID, m.PlanID, in.Sections, in.Format))
 	const tagBytes = 8
@@ -150,7 +150,7 @@ func sectionNumbers(hall *seating.Hall, keys []string) ([]int, error) {
 	for _, key := range keys {
 		n, found := hall.FindSection(key)
 		if !found {
-			return nil, holdfast.RefuseInput("query.section", "The plan has no section %q.", key)
+			return nil, holdfast.RefuseInput("query.section", "The seating plan has no such section.")
 		}
 		numbers = append(numbers, n)
 	}

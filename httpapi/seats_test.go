@@ -12,7 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // hallPlan has two rows of six seats, of which A-1-6 is accessible, and ten places to stand.
@@ -76,7 +76,7 @@ func (s *site) taken(event string) string {
 		}
 	}
 	if available := rows["available"].(float64); int(available) != len(all)-len(seats) {
-		s.t.Errorf("%v seats of A are available beside %v", available, seats)
+		s.t.Errorf("%v seats of A are available, and %v are taken", available, seats)
 	}
 	return strings.Join(seats, " ")
 }
@@ -154,7 +154,7 @@ func TestSeats_Refusals(t *testing.T) {
 		"no form":                        {event, fields{}},
 		"a number alone":                 {event, fields{"seats": 2}},
 		"two forms":                      {event, fields{"seatIds": []string{"A-1-1"}, "bestAvailable": fields{"seats": 1}}},
-		"seats beside IDs":               {event, fields{"seatIds": []string{"A-1-1"}, "seats": 1}},
+		"seats and IDs":                  {event, fields{"seatIds": []string{"A-1-1"}, "seats": 1}},
 		"a section without seats":        {event, fields{"section": "pit"}},
 		"no seats":                       {event, fields{"seatIds": []string{}}},
 		"a seat twice":                   {event, fields{"seatIds": []string{"A-1-1", "A-1-1"}}},
@@ -294,7 +294,7 @@ func TestSeats_AMissingPlanIsNamed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.w.Set("events", id, bson.D{{Key: "seatingPlanId", Value: ids.New()}})
+	s.w.Set("events", id, bson.D{{Key: "seatingPlanId", Value: mongodb.NewID()}})
 	path, seats := "/api/events/"+event+"/seats", fields{"seatIds": []string{"A-1-2"}}
 	for what, a := range map[string]answer{
 		"lock":    s.lockSeats(event, user, seats),

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
@@ -20,11 +20,11 @@ import (
 func TestInput_IsNeverAQuery(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	event, id := s.event(10), ids.New().String()
+	event, id := s.event(10), mongodb.NewID().String()
 	for _, text := range []string{"$totalSeats", "$$ROOT", "{$ne: ''}"} {
 		t.Run(text, func(t *testing.T) {
 			s := s.in(t)
-			user := s.want(s.call("POST", "/api/users", fields{"name": text, "email": "u" + ids.New().String() + "@example.com"}), 201, "")
+			user := s.want(s.call("POST", "/api/users", fields{"name": text, "email": "u" + mongodb.NewID().String() + "@example.com"}), 201, "")
 			lock := s.want(s.call("POST", "/api/locks",
 				fields{"eventId": event, "userId": user.text("id"), "seats": 1, "idempotencyKey": text}), 201, "")
 			booking := s.want(s.call("POST", "/api/bookings",
@@ -55,6 +55,7 @@ func TestInput_IsNeverAQuery(t *testing.T) {
 func TestErrors_DoNotRepeatValues(t *testing.T) {
 	t.Parallel()
 	s := open(t)
+	seated, user := s.seatedEvent(nil), s.user()
 	const mark = "zqx7mark"
 	for _, c := range []struct {
 		method, path string
@@ -70,7 +71,13 @@ func TestErrors_DoNotRepeatValues(t *testing.T) {
 		{"POST", "/api/users", fields{"name": mark, "email": mark}},
 		{"POST", "/api/users", fields{"name": "A", "email": "a@example.com", "colour": mark}},
 		{"GET", "/api/locks?colour=" + mark, nil},
-		{"PATCH", "/api/events/" + ids.New().String(), fields{"status": mark}},
+		{"PATCH", "/api/events/" + mongodb.NewID().String(), fields{"status": mark}},
+		{"GET", "/api/events/" + seated + "/seats?section=" + mark, nil},
+		{"GET", "/api/events/" + seated + "/seats/stream?section=" + mark, nil},
+		{"GET", "/api/events/" + seated + "/seats/" + mark, nil},
+		{"POST", "/api/locks", fields{"eventId": seated, "userId": user, "seatIds": []string{mark}}},
+		{"POST", "/api/locks", fields{"eventId": seated, "userId": user, "seatIds": []string{"A-1-1", "A-1-1"}, "reference": mark}},
+		{"POST", "/api/locks", fields{"eventId": seated, "userId": user, "bestAvailable": fields{"seats": 1, "categories": []string{mark}}}},
 		{"POST", "/api/admin/jobs/" + mark + "/run", nil},
 		{mark, "/api/events", nil},
 	} {

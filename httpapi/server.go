@@ -14,32 +14,27 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
-	"github.com/swaggest/swgui/v5emb"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/audit"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
-	"github.com/holdfast-dev/holdfast/internal/version"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
-	"github.com/holdfast-dev/holdfast/seats/plans"
 	"github.com/holdfast-dev/holdfast/users"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// OverviewReader reads what only the console shows; store.Store implements it.
+// OverviewReader reads the data of the console alone; store.Store implements it.
 type OverviewReader interface {
 	EventSummaries(ctx context.Context, after holdfast.ID, limit int) ([]store.EventSummary, error)
 	EventSummary(ctx context.Context, id holdfast.ID) (store.EventSummary, error)
-	CancelRun(ctx context.Context, eventID holdfast.ID) (runID string, err error)
+	CancellationOfEvent(ctx context.Context, eventID holdfast.ID) (c store.Cancellation, found bool, err error)
 	SalesOf(ctx context.Context, event holdfast.ID, unit string, span time.Duration, limit int) (store.Sales, error)
 	BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error)
 	Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.Time, error)
@@ -49,28 +44,28 @@ type OverviewReader interface {
 	CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error)
 }
 
-// Services is what the API needs to answer requests.
+// Services has the services that the API needs to answer requests.
 type Services struct {
 	Users    *users.Service
 	Overview OverviewReader
-	Plans    *plans.Service
+	Plans    *seats.Plans
 	Seats    *seats.Service
 	Bookings *booking.Service
 	Jobs     *jobs.Runner
-	// CancelEvent cancels an event, and returns the run that cancels all that it has.
+	// CancelEvent cancels an event, and returns the run that cancels its locks and bookings.
 	CancelEvent func(ctx context.Context, id holdfast.ID) (jobs.Record, error)
 	Changes     *changes.Log
-	Audit       *audit.Log
+	Audit       *changes.AuditLog
 	Webhooks    *webhooks.Service
 
 	Log     *slog.Logger
-	Clock   clock.Clock
+	Clock   mongodb.Clock
 	Metrics *telemetry.Metrics
-	Keys    []config.Key // empty: every caller has the scope admin, and must be on loopback
-	Tokens  *Tokens      // checks customers' tokens; nil: tokens are not accepted
-	Origins []string     // whose pages may call customers' routes with a token; see guardOrigin
+	Keys    []config.Key // without keys every caller has the scope admin, and must be on loopback
+	Tokens  *Tokens      // checks customers' tokens; nil if tokens are not accepted
+	Origins []string     // origins whose pages may call customers' routes with a token; see guardOrigin
 	Limits  Limits
-	Rates   *ratelimit.Limiter // nil only if Limits has no rates
+	Rates   *RateLimiter // nil only if Limits has no rates
 
 	// Serving reports whether recovery has ended. Until then only /livez, /readyz,
 	// /metrics and the pages answer.
@@ -91,7 +86,7 @@ const (
 	// metadataTimeout is the key of an operation's own timeout in its metadata, metadataIsLong the key
 	// of an operation that takes no slot, metadataMaxBody the key of its own limit of a body, and
 	// metadataRepeats the key of the query parameter that may be given more than once. The key
-	// metadataStoresNothing is of a POST that is no change.
+	// metadataStoresNothing marks a POST route that changes nothing.
 	metadataTimeout = "timeout"
 	metadataIsLong  = "isLong"
 	metadataMaxBody = "maxBody"
@@ -100,13 +95,13 @@ const (
 	metadataStoresNothing = "storesNothing"
 )
 
-// api holds the routes and what their handlers need.
+// api holds the routes and the state of their handlers.
 type api struct {
 	Services
 	huma                huma.API
-	customerRoutes      map[string]bool    // patterns of the mux
-	addresses           *ratelimit.Limiter // of callers without a valid key, in this process alone
-	slots               chan struct{}      // of requests in flight
+	customerRoutes      map[string]bool // patterns of the mux
+	addresses           *RateLimiter    // limits callers without a valid key, in this process alone
+	slots               chan struct{}   // of requests in flight
 	bodies              bodies
 	largeBodies         semaphore // of bodies that need more memory than bodies counts on
 	planSemaphore       semaphore // of seating plans that are being sent
@@ -120,6 +115,7 @@ type api struct {
 // setHumaGlobals sets huma's global variables. NewError describes errors in the OpenAPI document.
 var setHumaGlobals = sync.OnceFunc(func() {
 	huma.NewErrorWithContext, huma.ValidateStrictCasing = newHumaError, true
+	huma.ErrorFormatter = formatRefusal
 	huma.NewError = func(int, string, ...error) huma.StatusError { return &Problem{} }
 })
 
@@ -131,7 +127,7 @@ func New(s Services) http.Handler {
 
 func newAPI(s Services) (http.Handler, *api) {
 	setHumaGlobals()
-	conf := huma.DefaultConfig("Holdfast", version.String())
+	conf := huma.DefaultConfig("Holdfast", telemetry.Version())
 	conf.Info.Description = "A client locks seats of an event for a few minutes, books them and pays. " +
 		"Seats that are not paid for in time go back on sale. " +
 		"Times are RFC 3339 in UTC. Errors are application/problem+json; a client decides by their code."
@@ -143,10 +139,15 @@ func newAPI(s Services) (http.Handler, *api) {
 	conf.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
 		"key": {Type: "http", Scheme: "bearer", Description: "The secret of a key in API_KEYS, or a customer's token."},
 	}
+	for _, name := range []string{
+		"Events", "Seats", "Locks", "Bookings", "Users", "Seating plans", "Payments", "Changes", webhooksTag, "Jobs", "Operators",
+	} { // customers' routes first
+		conf.Tags = append(conf.Tags, &huma.Tag{Name: name})
+	}
 	mux := http.NewServeMux()
 	a := &api{
 		Services: s, huma: humago.New(mux, conf), customerRoutes: map[string]bool{},
-		addresses:         ratelimit.New(nil, s.Clock, s.Log),
+		addresses:         NewRateLimiter(nil, s.Clock, s.Log),
 		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
@@ -199,9 +200,6 @@ func (a *api) registerPublicRoutes(mux *http.ServeMux) {
 		w.Header().Set("Content-Type", "application/json")
 		writeBody(w, document())
 	})
-	docs := v5emb.New("Holdfast", "/openapi.json", "/docs/")
-	mux.Handle("GET /docs/", docs)
-	mux.Handle("GET /docs", docs)
 	a.registerPageRoutes(mux)
 	mux.HandleFunc("GET /livez", livez)
 	mux.HandleFunc("GET /readyz", readyz(a.Ready))
@@ -241,7 +239,7 @@ func (a *api) requireServing(next http.Handler) http.Handler {
 	})
 }
 
-// instrument counts and times requests, and turns a panic into a 503. http.ErrAbortHandler is no
+// instrument counts and times requests, and turns a panic into a 503. http.ErrAbortHandler is not a
 // failure of the program: the server ends the connection, so that the client sees that the response
 // is incomplete.
 func (a *api) instrument(next http.Handler, mux *http.ServeMux) http.Handler {

@@ -11,7 +11,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -44,7 +44,7 @@ func TestShape_KeysOfEventsAreExact(t *testing.T) {
 	s := open(t)
 	const invalid, malformed, known = "VALIDATION_FAILED", "MALFORMED_REQUEST", `"name":"E","eventDate":"2026-06-15T10:00:00Z",`
 	s.checkShapes(t, "POST", "/api/events", []shapeOf{
-		{"another case beside the key", `{` + known + `"totalSeats":1,"TotalSeats":9000000000000000}`, 422, invalid, "body.TotalSeats"},
+		{"another case in addition to the key", `{` + known + `"totalSeats":1,"TotalSeats":9000000000000000}`, 422, invalid, "body.TotalSeats"},
 		{"another case alone", `{` + known + `"TOTALSEATS":1}`, 422, invalid, "body.TOTALSEATS"},
 		{"a letter that folds to the key's", `{` + known + `"totalSeats":1,"total` + "\u017f" + `eats":9}`, 422, invalid, "unexpected"},
 		{"unknown", `{` + known + `"totalSeats":1,"x":{}}`, 422, invalid, "body.x"},
@@ -80,7 +80,7 @@ func TestShape_KeysOfEveryBodyAreExact(t *testing.T) {
 				for key, value := range body.Properties {
 					v := resolve(value)
 					object, at := `{%q:1}`, key
-					if v.Items != nil && !strings.HasSuffix(o.OperationID, "-seating-plan") { // see planjson
+					if v.Items != nil && !strings.HasSuffix(o.OperationID, "-seating-plan") { // see planfile.Seats
 						v, object, at = resolve(*v.Items), `[{%q:1}]`, key+"[0]"
 					}
 					for inner := range v.Properties {
@@ -96,14 +96,14 @@ func TestShape_KeysOfEveryBodyAreExact(t *testing.T) {
 					for _, other := range []string{strings.ToUpper(key), strings.ToUpper(key[:1]) + key[1:]} {
 						rows = append(rows,
 							shapeOf{other, fmt.Sprintf(`{%q:1}`, other), 422, "VALIDATION_FAILED", fmt.Sprintf("%q", "body."+other)},
-							shapeOf{other + " beside " + key, fmt.Sprintf(`{%q:1,%q:1}`, key, other), 422, "VALIDATION_FAILED",
+							shapeOf{other + " in addition to " + key, fmt.Sprintf(`{%q:1,%q:1}`, key, other), 422, "VALIDATION_FAILED",
 								fmt.Sprintf("%q", "body."+other)})
 					}
 				}
 				if len(rows) == 1 {
 					t.Error("the document describes no key")
 				}
-				path := strings.NewReplacer("{id}", ids.New().String(), "{job}", "recovery").Replace(path)
+				path := strings.NewReplacer("{id}", mongodb.NewID().String(), "{job}", "recovery").Replace(path)
 				s.checkShapes(t, strings.ToUpper(method), path, rows)
 			})
 		}
@@ -187,7 +187,7 @@ func TestShape_QueriesThatShowTooMuchAreRefused(t *testing.T) {
 				}
 			})
 		}
-		own := s.want(s.call("GET", path, nil, "Authorization", tokenFor(t, ids.New().String())), 200, "")
+		own := s.want(s.call("GET", path, nil, "Authorization", tokenFor(t, mongodb.NewID().String())), 200, "")
 		if items, _ := own.body["items"].([]any); len(items) != 0 {
 			t.Errorf("another customer sees %s", own.raw)
 		}
@@ -203,14 +203,16 @@ func TestShape_TimesAreThoseOfRFC3339(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for at, want := range map[string]string{
-		"0001-01-01T00:00:00Z":           "0001-01-01T00:00:00.001Z", // Go's zero time would mean that there is none
-		"0001-01-01T01:00:00+01:00":      "0001-01-01T00:00:00.001Z",
+		"0001-01-01T00:00:00Z":           "0001-01-01T00:00:00.000Z", // Go's zero time
+		"0001-01-01T01:00:00+01:00":      "0001-01-01T00:00:00.000Z",
 		"9999-12-31T23:59:59.999Z":       "9999-12-31T23:59:59.999Z",
 		"9999-12-31T00:00:00-23:59":      "9999-12-31T23:59:00.000Z",
 		"2026-06-15T10:00:00.123456789Z": "2026-06-15T10:00:00.123Z",
 		"0001-01-01T00:00:00+00:01":      "", // the year 0 in UTC
 		"9999-12-31T23:59:59-00:01":      "", // the year 10000 in UTC
 		"0000-12-31T23:59:59Z":           "",
+		"2016-12-31T23:59:60Z":           "", // a leap second
+		"2026-06-15T24:00:00Z":           "",
 		"2026-06-15T10:00:00+24:00":      "",
 		"2026-06-15T10:00:00+01:60":      "",
 		"2026-06-15T10:00:00+0100":       "",
@@ -239,6 +241,12 @@ func TestShape_TimesAreThoseOfRFC3339(t *testing.T) {
 		})
 	}
 	event, user := s.event(10), s.user()
+	wish := fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": "0001-01-01T00:00:00Z"}
+	first := s.want(s.call("POST", "/api/locks", wish), 201, "")
+	again := s.call("GET", "/api/locks/"+first.text("id"), nil)
+	if first.text("expiresAt") != "0001-01-01T00:00:00.000Z" || again.raw != first.raw {
+		t.Errorf("%s, then %s", first.raw, again.raw)
+	}
 	for _, at := range []string{"9999-12-31T23:59:59-00:01", "0001-01-01T00:00:00+00:01"} {
 		a := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": at}), 422, "VALIDATION_FAILED")
 		if !strings.Contains(a.raw, "1 to 9999") {
@@ -385,7 +393,7 @@ func TestShape_TextHasNoControlCharacters(t *testing.T) {
 	event, user := s.event(10), s.user()
 	lock := s.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1}).text("id")
 	booking := s.call("POST", "/api/bookings", fields{"eventId": event, "userId": user, "lockId": lock, "paymentTtlSeconds": 60}).text("id")
-	for _, text := range []string{"a\x00", "a\x1b[2J", "a\x7f", "a\u009b2J", "a\n"} {
+	for _, text := range []string{"a\x00", "a\x1b[2J", "a\x7f", "a\u009b2J", "a\n", "a\u202eb", "a\u2066b"} {
 		for path, body := range map[string]fields{
 			"/api/users":                            {"name": text, "email": "x@example.com"},
 			"/api/events":                           {"name": text, "totalSeats": 1, "eventDate": "2026-06-15T10:00:00Z"},
@@ -419,7 +427,66 @@ func TestShape_RoutesWithoutABodyRefuseOne(t *testing.T) {
 			if !strings.Contains(a.raw, `"location":"body"`) {
 				t.Errorf("%s", a.raw)
 			}
+			status := map[bool]int{true: 200, false: 422}[request.method == "POST"]
+			for _, body := range []string{"{}", " { } "} {
+				s.want(s.call(request.method, request.path, body), status, "")
+			}
+			s.want(s.call(request.method, request.path, "{} {}"), 422, "VALIDATION_FAILED")
+			a = s.want(s.call(request.method, request.path, nil, "Idempotency-Key", "k"), 422, "VALIDATION_FAILED")
+			if !strings.Contains(a.raw, `"location":"header.Idempotency-Key"`) {
+				t.Errorf("%s", a.raw)
+			}
 			s.want(s.call(request.method, request.path, ""), 200, "")
 		})
 	}
+	a := s.want(s.call("PATCH", "/api/events/"+event, fields{"name": "N"}, "Idempotency-Key", "k"), 422, "VALIDATION_FAILED")
+	if !strings.Contains(a.raw, "takes no idempotency key") {
+		t.Errorf("%s", a.raw)
+	}
 }
+
+// A key names one request of its caller, of whatever kind.
+func TestShape_AKeyIsOfOneCreation(t *testing.T) {
+	t.Parallel()
+	s := openWithAccess(t)
+	event := fields{"name": "E", "totalSeats": 1, "eventDate": "2026-06-15T10:00:00Z"}
+	by := func(key string) []string { return []string{"Authorization", "Bearer " + key, "Idempotency-Key", "k"} }
+	made := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, by("s-ops")...), 201, "")
+	s.want(s.call("POST", "/api/events", event, by("s-ops")...), 422, "IDEMPOTENCY_KEY_REUSED")
+	s.want(s.call("POST", "/api/seating-plans", smallPlan("P"), by("s-ops")...), 422, "IDEMPOTENCY_KEY_REUSED")
+	again := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, by("s-ops")...), 201, "")
+	if again.text("id") != made.text("id") {
+		t.Errorf("%s, then %s", made.raw, again.raw)
+	}
+	s.want(s.call("POST", "/api/users", fields{"name": "B", "email": "b@example.com"}, by("s-shop")...), 201, "")
+}
+
+// A refusal says in words what is wrong, not by a pattern, and names the field that is wrong.
+func TestShape_PatternsAreSaidInWords(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(10), s.user()
+	for _, c := range []struct {
+		path string
+		body fields
+		says string
+	}{
+		{"/api/users", fields{"name": "A", "email": " pat@example.com"}, "an email address alone, without blanks"},
+		{"/api/users", fields{"name": "  ", "email": "pat@example.com"}, "text that is not blank"},
+		{"/api/locks", fields{"eventId": "x", "userId": user, "seats": 1}, "an ID of 24 hex digits"},
+		{"/api/locks", fields{"eventId": event, "userId": user, "seats": 1, "expiresAt": "now"}, "a time of RFC 3339"},
+		{"/api/bookings/" + zeroID + "/confirm", fields{"paymentReference": "r", "currency": "eur"}, "a currency of ISO 4217"},
+		{"/api/bookings/" + zeroID + "/confirm", fields{"paymentReference": "r "}, "blanks"},
+		{"/api/bookings/" + zeroID + "/confirm", fields{"paymentReference": "r", "paymentPart": "\u00a0p"}, "blanks"},
+		{"/api/bookings/" + zeroID + "/confirm", fields{"paymentReference": "r", "provider": "p\u3000"}, "blanks"},
+		{"/api/payments/" + zeroID + "/refunded", fields{"refundReference": " r"}, "blanks"},
+		{"/api/events", fields{"name": "E", "seatingPlanId": zeroID, "eventDate": "2026-06-15T10:00:00Z"}, "body.seatingPlanId"},
+	} {
+		a := s.want(s.call("POST", c.path, c.body), 422, "VALIDATION_FAILED")
+		if !strings.Contains(a.raw, c.says) || strings.Contains(a.raw, "pattern") || strings.Contains(a.raw, "^") {
+			t.Errorf("%v: %s", c.body, a.raw)
+		}
+	}
+}
+
+var zeroID = strings.Repeat("0", 24)

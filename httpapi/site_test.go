@@ -18,14 +18,12 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 	"github.com/holdfast-dev/holdfast/live"
 )
 
@@ -72,16 +70,16 @@ func openOn(t testing.TB, w *testenv.Env, change func(*httpapi.Services, *core.S
 	change(&services, &settings)
 	w.Core = testenv.CoreWith(w.DB, nil, settings)
 	metrics := telemetry.NewMetrics()
-	terms := lease.Terms{TTL: 2 * time.Second}
+	terms := jobs.LeaseTerms{TTL: 2 * time.Second}
 	s.jobBegun, s.jobDone = make(chan struct{}), make(chan struct{})
 	s.jobs = jobs.New(jobs.Options{
-		Log: slog.New(w.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(w.DB, terms), Terms: terms,
+		Log: slog.New(w.Log), Clock: mongodb.SystemTime, Holder: jobs.NewHolder("pod"), Leases: jobs.NewMongoLeases(w.DB, terms), Terms: terms,
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
 	services.Users, services.Overview, services.Seats, services.Bookings, services.Jobs = w.Users, w.Store, w.Seats, w.Bookings, s.jobs
 	services.Plans, services.Changes, services.Audit, services.Webhooks = w.Plans, w.Changes, w.Audit, w.Webhooks
 	services.Live = live.NewHub(w.Store, slog.New(w.Log))
-	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), clock.System, metrics, s.serving.Load
+	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), mongodb.SystemTime, metrics, s.serving.Load
 	services.Ready = func(context.Context) httpapi.Readiness {
 		return httpapi.Readiness{Ready: s.serving.Load(), Checks: map[string]string{"mongo": "ok"}}
 	}
@@ -126,8 +124,8 @@ type answer struct {
 
 func (a answer) text(field string) string { return fmt.Sprint(a.body[field]) }
 
-// call sends a request. body is sent as it is if it is a string, else as JSON; nil
-// is no body. headers are pairs of a name and a value.
+// call sends a request. A string is sent as the body as it is, any other value as JSON, and nil
+// without a body. headers are pairs of a name and a value.
 func (s *site) call(method, path string, body any, headers ...string) answer {
 	s.t.Helper()
 	var reader io.Reader
@@ -190,7 +188,7 @@ func (s *site) want(a answer, status int, code string) answer {
 
 func (s *site) user() string {
 	s.t.Helper()
-	a := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": ids.New().String() + "@example.com"}), 201, "")
+	a := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": mongodb.NewID().String() + "@example.com"}), 201, "")
 	if a.header.Get("Location") != "/api/users/"+a.text("id") {
 		s.t.Errorf("Location %q", a.header.Get("Location"))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/live"
 )
 
@@ -18,7 +18,7 @@ const (
 	// a quiet connection.
 	heartbeatInterval = 15 * time.Second
 	// streamWriteTimeout ends the stream of a client that does not read. The client
-	// has to reconnect.
+	// must reconnect.
 	streamWriteTimeout = 10 * time.Second
 	// streamPreamble makes a client reconnect after two seconds. Its comment explains
 	// the stream to a reader.
@@ -52,7 +52,7 @@ type streamQuery struct {
 type seatStreamQuery struct {
 	PathID
 	LastEventID
-	Sections streamedSections `query:"section,explode" doc:"Keys of sections whose seats are sent too."`
+	Sections streamedSections `query:"section,explode" doc:"Keys of the sections whose seats are sent too."`
 }
 
 // Resolve is called by huma after it has read the request.
@@ -95,7 +95,7 @@ func (a *api) registerSeatStreamRoute() {
 			"and then of those that changed. `seats` has, for each section asked for, a bitmap first, and then the seats that were " +
 			"taken and freed since the message before. A message follows a change within 250 ms; IDs rise. If the messages since " +
 			"Last-Event-ID are not available any more, the client is too slow, or the event gets another plan, the stream sends `reset` and then " +
-			"everything anew. Every 15 s it sends a comment.",
+			"everything again. Every 15 s it sends a comment.",
 		Errors:    []int{http.StatusNotFound},
 		Responses: seatStream(a.huma.OpenAPI().Components.Schemas),
 		Metadata:  map[string]any{metadataIsLong: true, metadataRepeats: "section"},
@@ -109,7 +109,7 @@ func (a *api) registerSeatStreamRoute() {
 	})
 }
 
-// streamOf is the response that sends what a listener receives, and closes the listener.
+// streamOf is the response that sends the messages of a listener, and closes the listener.
 func streamOf(l *live.Listener) *huma.StreamResponse {
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
 		defer l.Close()
@@ -118,7 +118,7 @@ func streamOf(l *live.Listener) *huma.StreamResponse {
 	}}
 }
 
-// stream sends messages until the client leaves, does not read in time, or the
+// stream sends messages until the client disconnects, does not read in time, or the
 // listener ends.
 func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	h := w.Header()
@@ -133,7 +133,7 @@ func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 		return
 	}
 	send := func(text []byte) bool {
-		if control.SetWriteDeadline(clock.Deadline(streamWriteTimeout)) != nil {
+		if control.SetWriteDeadline(mongodb.Deadline(streamWriteTimeout)) != nil {
 			return false
 		}
 		if _, err := w.Write(text); err != nil {

@@ -17,7 +17,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/live"
@@ -170,7 +170,7 @@ func TestStream_SendsTheStateAndEachChange(t *testing.T) {
 	if locked.id <= first.id || released.id <= locked.id || closed.id <= released.id {
 		t.Errorf("the IDs don't rise: %d, %d, %d, %d", first.id, locked.id, released.id, closed.id)
 	}
-	s.want(s.call("GET", "/api/events/"+ids.New().String()+"/stream", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("GET", "/api/events/"+mongodb.NewID().String()+"/stream", nil), 404, "EVENT_NOT_FOUND")
 	s.want(s.call("GET", "/api/events/nonsense/stream", nil), 422, "VALIDATION_FAILED")
 }
 
@@ -371,7 +371,7 @@ func TestStream_ShowsThatAnEventIsNoLongerOversold(t *testing.T) {
 	event := s.w.Event(10)
 	s.w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 2}})
 	s.w.Insert("seatlocks", bson.D{
-		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 12}, {Key: "status", Value: "CONSUMED"},
+		{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 12}, {Key: "status", Value: "CONSUMED"},
 	})
 	l := s.listen(event.String(), "")
 	if m := l.next(); m.state.Oversold != 2 {
@@ -390,7 +390,7 @@ func TestStream_ShowsThatARepairRemovedOversold(t *testing.T) {
 	event := s.w.Event(10)
 	s.w.Set("events", event, bson.D{{Key: "availableSeats", Value: 0}, {Key: "oversold", Value: 2}})
 	s.w.Insert("seatlocks", bson.D{
-		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 9}, {Key: "status", Value: "CONSUMED"},
+		{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "seats", Value: 9}, {Key: "status", Value: "CONSUMED"},
 	})
 	l := s.listen(event.String(), "")
 	if m := l.next(); m.state.Oversold != 2 {

@@ -16,8 +16,8 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // Tokens checks customers' JSON Web Tokens (RFC 7519), which the shop signs. A nil
@@ -33,11 +33,11 @@ const maxTokenBytes = 4096
 // NewTokens reads the keys that the settings name, and returns nil if they name
 // none. The algorithms are fixed, HS256 for a secret and the ones for public keys
 // otherwise, so that a token can't select another algorithm for the same key.
-func NewTokens(c config.Access, now clock.Clock) (tokens *Tokens, err error) {
+func NewTokens(c config.Access, now mongodb.Clock) (tokens *Tokens, err error) {
 	switch {
 	case c.JWTSecret != "":
 		secret := []byte(c.JWTSecret)
-		return newTokens(now, func(*jwt.Token) (any, error) { return secret, nil }, "HS256"), nil
+		return newTokens(c, now, func(*jwt.Token) (any, error) { return secret, nil }, "HS256"), nil
 	case c.JWKSFile != "":
 		raw, err := os.ReadFile(c.JWKSFile)
 		if err != nil {
@@ -50,20 +50,39 @@ func NewTokens(c config.Access, now clock.Clock) (tokens *Tokens, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("JWKS_FILE %s is not a JSON Web Key Set: %w", c.JWKSFile, err)
 		}
-		return newTokens(now, keys.Keyfunc, slices.Concat(slices.Collect(maps.Values(algorithms))...)...), nil
+		return newTokens(c, now, keys.Keyfunc, slices.Concat(slices.Collect(maps.Values(algorithms))...)...), nil
 	default:
 		return tokens, nil
 	}
 }
 
-func newTokens(now clock.Clock, key jwt.Keyfunc, algorithms ...string) *Tokens {
-	parser := jwt.NewParser(jwt.WithValidMethods(algorithms), jwt.WithExpirationRequired(), jwt.WithTimeFunc(now))
-	return &Tokens{parser: parser, key: func(t *jwt.Token) (any, error) {
-		if t.Header["crit"] != nil { // no extension is understood, so each is refused (RFC 7515, section 4.1.11)
+func newTokens(c config.Access, now mongodb.Clock, key jwt.Keyfunc, algorithms ...string) *Tokens {
+	options := []jwt.ParserOption{jwt.WithValidMethods(algorithms), jwt.WithExpirationRequired(), jwt.WithTimeFunc(now)}
+	if c.JWTAudience != "" {
+		options = append(options, jwt.WithAudience(c.JWTAudience))
+	}
+	if c.JWTIssuer != "" {
+		options = append(options, jwt.WithIssuer(c.JWTIssuer))
+	}
+	return &Tokens{parser: jwt.NewParser(options...), key: func(t *jwt.Token) (any, error) {
+		// No extension is understood, so each is refused (RFC 7515, section 4.1.11).
+		if t.Header["crit"] != nil || !isTokenType(t.Header["typ"]) {
 			return nil, errInvalidToken
 		}
 		return key(t)
 	}}
+}
+
+// isTokenType refuses JSON Web Tokens that name another use, such as a logout token or a proof of possession
+// (RFC 8725, section 3.11). A typ may be absent, and is compared in any case, with or without application/.
+func isTokenType(typ any) bool {
+	text, isText := typ.(string)
+	switch strings.TrimPrefix(strings.ToLower(text), "application/") {
+	case "jwt", "at+jwt":
+		return true
+	default:
+		return typ == nil || isText && text == ""
+	}
 }
 
 // algorithms are the algorithms of public keys, by the type of the key and its curve.
@@ -76,7 +95,7 @@ var algorithms = map[string][]string{
 const minRSABits = 2048
 
 // requirePublicKeys refuses a set that is empty, contains a secret, or has a key
-// that is weak or not for signatures: such a file is the wrong one.
+// that is weak or not for signatures, because such a file is a mistake.
 func requirePublicKeys(raw []byte) error {
 	var set jwkset.JWKSMarshal
 	if err := json.Unmarshal(raw, &set); err != nil {
@@ -127,7 +146,8 @@ func requirePublicKey(key jwkset.JWKMarshal) error {
 var errInvalidToken = errors.New("not a valid customer token")
 
 // User returns the user of a token. The token must be signed by a known key, must
-// not be expired by this process's clock, and its sub must be an ID.
+// not be expired by this process's clock, must have the audience and the issuer of
+// the settings, and its sub must be an ID.
 func (t *Tokens) User(token string) (holdfast.ID, error) {
 	if t == nil || token == "" || len(token) > maxTokenBytes {
 		return holdfast.ID{}, errInvalidToken

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // lingerTimeout is how long a connection stays open after an answer to a request whose body was
@@ -15,7 +15,7 @@ const lingerTimeout = time.Second
 
 // withUnreadBodies sends every response at once, also if no handler has read the request's body:
 // a refusal, an unknown route, a probe. Otherwise the server would first read the body (up to
-// 256 KiB), to use the connection again, and a body that does not come would hold up the response.
+// 256 KiB), to use the connection again, and a body that does not arrive would delay the response.
 // The request must be a copy of the server's (withRequestID makes one): the server looks at its own.
 func withUnreadBodies(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,7 +30,7 @@ func withUnreadBodies(next http.Handler) http.Handler {
 	})
 }
 
-// watchedBody knows whether it was read to its end.
+// watchedBody records whether it was read to its end.
 type watchedBody struct {
 	io.ReadCloser
 	ended bool
@@ -59,7 +59,7 @@ func (w *unreadCloser) begin() {
 		return
 	}
 	w.Header().Set("Connection", "close")
-	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(clock.Deadline(lingerTimeout)) // else the server's own applies
+	_ = http.NewResponseController(w.ResponseWriter).SetReadDeadline(mongodb.Deadline(lingerTimeout)) // else the server's own applies
 }
 
 func (w *unreadCloser) WriteHeader(status int) {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
@@ -40,7 +40,7 @@ func (s *site) serve(h http.Handler) *site {
 func TestUnread_NoResponseWaitsForABody(t *testing.T) {
 	t.Parallel()
 	once := config.Rate{Count: 1, Per: time.Hour}
-	keyed, customer := openWithLimits(t, httpapi.Limits{PerKey: once, PerUser: once}), tokenFor(t, ids.New().String())
+	keyed, customer := openWithLimits(t, httpapi.Limits{PerKey: once, PerUser: once}), tokenFor(t, mongodb.NewID().String())
 	keyed.want(keyed.call("GET", "/api/events", nil, shopKey...), 200, "") // uses the rate up
 	keyed.want(keyed.call("GET", "/api/events", nil, "Authorization", customer), 200, "")
 	local, starting := open(t), open(t)

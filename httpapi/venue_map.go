@@ -22,7 +22,7 @@ type venueSectionBody struct {
 	Locked    int64  `json:"locked"`
 	Sold      int64  `json:"sold"`
 	Blocked   int64  `json:"blocked"`
-	States    string `json:"states,omitempty" doc:"A letter a seat in plan order: Available, Locked, Sold, Blocked."`
+	States    string `json:"states,omitempty" doc:"One letter for each seat in plan order: Available, Locked, Sold, Blocked."`
 }
 
 func newVenueSectionBody(s seats.SectionStates) venueSectionBody {
@@ -41,7 +41,7 @@ func letterOf(state holdfast.SeatState) byte { return state[0] }
 func (a *api) registerVenueMapRoute() {
 	route(a, huma.Operation{
 		OperationID: "get-seat-states", Method: http.MethodGet, Path: "/api/admin/events/{id}/seats", Tags: []string{"Operators"},
-		Summary:     "Get what has become of each seat",
+		Summary:     "Get the state of each seat",
 		Description: "Of an event with a seating plan, at one snapshot. It reads all locks of the event: for operators, not for customers.",
 		Errors:      []int{http.StatusNotFound},
 	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[venueMapBody], error) {

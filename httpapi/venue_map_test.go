@@ -7,7 +7,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 func TestVenueMap_SaysWhatHasBecomeOfEachSeat(t *testing.T) {
@@ -48,5 +48,5 @@ func TestVenueMap_IsOfSeatedEvents(t *testing.T) {
 	s := open(t)
 	plain := s.event(3)
 	s.want(s.call("GET", "/api/admin/events/"+plain+"/seats", nil), 422, "VALIDATION_FAILED")
-	s.want(s.call("GET", "/api/admin/events/"+ids.New().String()+"/seats", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("GET", "/api/admin/events/"+mongodb.NewID().String()+"/seats", nil), 404, "EVENT_NOT_FOUND")
 }

@@ -19,7 +19,7 @@ const (
 
 	defaultOverlap = 24 * time.Hour
 
-	// webhooksTag is of the operations on endpoints: the audit keeps those that may change something.
+	// webhooksTag marks the operations on endpoints. The audit keeps the ones that may change something.
 	webhooksTag = "Webhooks"
 )
 
@@ -27,9 +27,9 @@ type webhookBody struct {
 	ID        string   `json:"id"`
 	URL       string   `json:"url"`
 	Types     []string `json:"types" nullable:"false"`
-	EventID   string   `json:"eventId,omitempty" doc:"Absent: of all events and seating plans."`
+	EventID   string   `json:"eventId,omitempty" doc:"If absent, changes of all events and seating plans are sent."`
 	State     string   `json:"state" enum:"ENABLED,DISABLED"`
-	Reason    string   `json:"reason,omitempty" enum:"operator,gone,failures" doc:"Why it is disabled."`
+	Reason    string   `json:"reason,omitempty" enum:"operator,gone,failures" doc:"Why the endpoint is disabled."`
 	CreatedAt string   `json:"createdAt" format:"date-time"`
 	UpdatedAt string   `json:"updatedAt,omitempty" format:"date-time"`
 }
@@ -44,15 +44,15 @@ func newWebhookBody(e webhooks.Endpoint) webhookBody {
 // createdWebhookBody is the only answer with an endpoint and its secret.
 type createdWebhookBody struct {
 	webhookBody
-	Secret string `json:"secret,omitempty" doc:"It is told this once: not to a repeat, which can rotate it."`
+	Secret string `json:"secret,omitempty" doc:"Only the first answer has it. A repeat does not; rotate the secret then."`
 }
 
 type newWebhook struct {
 	IdempotencyHeader
 	Body struct {
-		URL            string   `json:"url" minLength:"1" maxLength:"2000" doc:"https, port 443 or 8443, a public address."`
+		URL            string   `json:"url" minLength:"1" maxLength:"2000" doc:"Must be https on port 443 or 8443, with a public address."`
 		Types          []string `json:"types" minItems:"1" maxItems:"50" doc:"Types of changes, or their beginning with * at the end."`
-		EventID        string   `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Changes of one event alone."`
+		EventID        string   `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Send the changes of this event only."`
 		IdempotencyKey string   `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
 	}
 }
@@ -74,13 +74,13 @@ type secretRotation struct {
 }
 
 type secretBody struct {
-	Secret string `json:"secret" doc:"It is told this once."`
+	Secret string `json:"secret" doc:"Only this answer has it."`
 }
 
 type webhookTestBody struct {
-	Status     int    `json:"status,omitempty" doc:"Of the endpoint's answer. Absent: there was none."`
+	Status     int    `json:"status,omitempty" doc:"The status of the endpoint's answer. Absent if there was no answer."`
 	DurationMS int64  `json:"durationMs"`
-	Error      string `json:"error,omitempty" doc:"Absent: the endpoint accepted the event."`
+	Error      string `json:"error,omitempty" doc:"Absent if the endpoint accepted the event."`
 }
 
 type deliveryFilter struct {
@@ -97,8 +97,8 @@ type deliveryBody struct {
 	Subject       string `json:"subject"`
 	State         string `json:"state" enum:"PENDING,DELIVERED,DEAD"`
 	Attempts      int64  `json:"attempts"`
-	NextAttemptAt string `json:"nextAttemptAt,omitempty" format:"date-time" doc:"Absent: an earlier change of its subject is first."`
-	LastStatus    int64  `json:"lastStatus,omitempty" doc:"Of the last answer. Absent: there was none."`
+	NextAttemptAt string `json:"nextAttemptAt,omitempty" format:"date-time" doc:"Only of a PENDING delivery that is the first of its subject."`
+	LastStatus    int64  `json:"lastStatus,omitempty" doc:"The status of the last answer. Absent if there was no answer."`
 }
 
 func newDeliveryBody(d webhooks.Delivery) deliveryBody {
@@ -114,15 +114,15 @@ func newDeliveryBody(d webhooks.Delivery) deliveryBody {
 type webhookReplay struct {
 	PathID
 	Body *struct {
-		Since *timestamp `json:"since,omitempty" nullable:"true" doc:"Changes of this time or later."`
-		Until *timestamp `json:"until,omitempty" nullable:"true" doc:"Changes before this time."`
-		Types []string   `json:"types,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Absent: the endpoint's types."`
-		State string     `json:"state,omitempty" nullable:"true" enum:"DELIVERED,DEAD" doc:"Absent: also what was not told."`
+		Since *timestamp `json:"since,omitempty" nullable:"true" doc:"Only changes of this time or later."`
+		Until *timestamp `json:"until,omitempty" nullable:"true" doc:"Only changes before this time."`
+		Types []string   `json:"types,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"The endpoint's types if absent."`
+		State string     `json:"state,omitempty" nullable:"true" enum:"DELIVERED,DEAD" doc:"If absent, also changes that were not sent."`
 	}
 }
 
 type replayBody struct {
-	Deliveries int `json:"deliveries" doc:"How many are planned, at most 5000, oldest first."`
+	Deliveries int `json:"deliveries" doc:"Number of deliveries that are planned, at most 5000, oldest first."`
 }
 
 func (a *api) registerWebhookRoutes() {
@@ -160,7 +160,7 @@ func (a *api) registerWebhookRoutes() {
 	route(a, huma.Operation{
 		OperationID: "rotate-webhook-secret", Method: http.MethodPost, Path: "/api/webhooks/{id}/rotate-secret", Tags: tags,
 		Summary: "Make a new secret",
-		Description: "The former secrets sign too until the overlap ends; 0 ends them at once. At most 5 are in force: one more is " +
+		Description: "The previous secrets sign too until the overlap ends; 0 ends them at once. At most 5 are in force: one more is " +
 			"refused unless the overlap is 0.", Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, a.rotateWebhookSecret)
 	a.registerDeliveryRoutes(tags, notFound)
@@ -175,7 +175,7 @@ func (a *api) registerDeliveryRoutes(tags []string, notFound []int) {
 	route(a, huma.Operation{
 		OperationID: "list-deliveries", Method: http.MethodGet, Path: "/api/webhooks/{id}/deliveries", Tags: tags,
 		Summary:     "List the deliveries of an endpoint",
-		Description: "Newest first, in batches. What was delivered or is DEAD is kept as long as the changes.", Errors: notFound,
+		Description: "Those of the newest changes first. What was delivered or is DEAD is kept as long as the changes.", Errors: notFound,
 	}, config.ScopeAdmin, func(ctx context.Context, in *deliveryFilter) (*list[deliveryBody], error) {
 		deliveries, next, err := a.Webhooks.Deliveries(ctx, parseID(in.ID), in.State, in.page())
 		return newList(deliveries, next, newDeliveryBody), err

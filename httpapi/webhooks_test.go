@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
@@ -98,7 +98,7 @@ func TestWebhooks_InvalidEndpointsAreRefused(t *testing.T) {
 			s.want(s.call("POST", "/api/webhooks", body), 422, "VALIDATION_FAILED")
 		})
 	}
-	for _, event := range []string{strings.Repeat("0", 24), ids.New().String()} {
+	for _, event := range []string{strings.Repeat("0", 24), mongodb.NewID().String()} {
 		s.want(s.call("POST", "/api/webhooks", fields{"url": hookURL, "types": types, "eventId": event}), 404, "EVENT_NOT_FOUND")
 	}
 	id := s.want(s.call("POST", "/api/webhooks", fields{"url": hookURL, "types": types}), 201, "").text("id")
@@ -193,7 +193,7 @@ func TestWebhooks_DeliverNoSeatsWithoutTheirPlaces(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	lock := list[0]
-	booking := holdfast.Booking{ID: ids.New(), EventID: lock.EventID, LockID: lock.Lock.ID, SeatIDs: lock.Lock.SeatIDs}
+	booking := holdfast.Booking{ID: mongodb.NewID(), EventID: lock.EventID, LockID: lock.Lock.ID, SeatIDs: lock.Lock.SeatIDs}
 	for name, c := range map[string]holdfast.Change{
 		"in the plan of its record": lock,
 		"in the present plan":       {Type: holdfast.ChangeBookingExpired, EventID: lock.EventID, Booking: &booking}, // its lock ended first
@@ -213,7 +213,7 @@ func TestWebhooks_DeliverNoSeatsWithoutTheirPlaces(t *testing.T) {
 	}
 }
 
-// A test makes one try, with an event that is no change, and tells of the answer nothing but the status.
+// A test makes one try, with an event that is not a change, and returns only the status of the answer.
 func TestWebhooks_TestSendsOneEvent(t *testing.T) {
 	t.Parallel()
 	var verifier atomic.Pointer[standardwebhooks.Webhook]

@@ -7,24 +7,24 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// WishBody is the part of a request that says which seats it wants, in exactly one form.
+// WishBody is the part of a request that selects the seats, in exactly one form.
 type WishBody struct {
 	Seats      *int64    `json:"seats,omitempty" nullable:"true" minimum:"1" maximum:"10000000" doc:"Without a seating plan, or with section."`
-	SeatIDs    []string  `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"Named seats."`
-	Accessible *int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"Of seatIds: how many are accessible."`
+	SeatIDs    []string  `json:"seatIds,omitempty" nullable:"true" minItems:"1" maxItems:"50" doc:"IDs of named seats."`
+	Accessible *int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"How many of seatIds are accessible."`
 	Best       *bestBody `json:"bestAvailable,omitempty"`
-	Section    string    `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Of general admission, with seats."`
+	Section    string    `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"General admission; give seats too."`
 }
 
 type bestBody struct {
 	Seats      int64    `json:"seats" minimum:"1" maximum:"50"`
-	Categories []string `json:"categories,omitempty" nullable:"true" minItems:"1" maxItems:"64" doc:"Keys, the preferred one first."`
+	Categories []string `json:"categories,omitempty" nullable:"true" minItems:"1" maxItems:"64" doc:"Category keys, the preferred one first."`
 	Section    string   `json:"section,omitempty" nullable:"true" minLength:"1" maxLength:"32" doc:"Key of the only section."`
-	Accessible int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"How many are accessible, exactly."`
+	Accessible int64    `json:"accessibleSeats,omitempty" nullable:"true" minimum:"0" maximum:"50" doc:"Exact number of accessible seats."`
 	Adjacent   string   `json:"adjacent,omitempty" nullable:"true" enum:"REQUIRED,PREFERRED" doc:"PREFERRED if absent."`
 }
 
-// wish returns the wish, and the number of seats that it gives; 0: its form gives it.
+// wish returns the wish, and the requested number of seats, or 0 if its form determines the number.
 func (b WishBody) wish() (seats int64, w holdfast.Wish, err error) {
 	forms := 0
 	for _, has := range []bool{b.SeatIDs != nil, b.Best != nil, b.Section != "" || b.Seats != nil} {
@@ -58,13 +58,13 @@ func (b WishBody) wish() (seats int64, w holdfast.Wish, err error) {
 type placeBody struct {
 	SeatID   string `json:"seatId,omitempty"`
 	Section  string `json:"section,omitempty"`
-	Row      string `json:"row,omitempty" doc:"Its label."`
+	Row      string `json:"row,omitempty" doc:"The label of the row."`
 	Label    string `json:"label,omitempty"`
 	Category string `json:"category,omitempty"`
 }
 
-// places says where seats are. The answer of a command that was carried out must not fail: if the plan
-// can't be read, it has their IDs alone.
+// places returns the places of seats. The answer of a command that was executed must not fail, so if the plan
+// can't be read, the places have the IDs alone.
 func (a *api) places(ctx context.Context, eventID holdfast.ID, seatIDs []string, section string) []placeBody {
 	return a.placesIn(ctx, eventID, holdfast.ID{}, seatIDs, section)
 }
@@ -78,8 +78,8 @@ func (a *api) placesIn(ctx context.Context, eventID, planID holdfast.ID, seatIDs
 	return a.placeBodies(ctx, seatIDs, places, err)
 }
 
-// readPlaces reads where seats are, in the plan that an event had. Without one, as in a record of a former revision at the end of
-// a booking whose lock had ended before, it is the present one.
+// readPlaces reads the places of seats in the plan that an event had. Without one, as in a record of an earlier revision at the end of
+// a booking whose lock had ended before, it uses the present plan.
 func (a *api) readPlaces(ctx context.Context, eventID, planID holdfast.ID, seatIDs []string, section string) ([]holdfast.Place, error) {
 	if planID.IsZero() {
 		return a.Seats.Places(ctx, eventID, seatIDs, section)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // State is a job with its last run and its lease.
@@ -20,15 +19,15 @@ type State struct {
 type LeaseState struct {
 	Name  string
 	Known bool // false: the lease store is unavailable
-	lease.Holding
+	Holding
 }
 
 // States returns the state of all jobs, and the leader's lease. If the lease
 // store can't read the leader's lease, it is not asked for the jobs'.
 func (r *Runner) States(ctx context.Context) (states []State, leader LeaseState, err error) {
-	leader = r.leaseState(ctx, lease.Leader)
+	leader = r.leaseState(ctx, LeaderLease)
 	for _, job := range r.jobs {
-		s := State{Job: job, Lease: LeaseState{Name: lease.Of(job.Name)}}
+		s := State{Job: job, Lease: LeaseState{Name: LeaseOf(job.Name)}}
 		if leader.Known {
 			s.Lease = r.leaseState(ctx, s.Lease.Name)
 		}
@@ -117,30 +116,30 @@ func (r *Runner) Await(ctx context.Context, job, runID string) Record {
 	return r.History.await(ctx, Record{ID: runID, Job: job, Trigger: Manual, StartedAt: r.Clock().UTC(), Outcome: Running})
 }
 
-// refusal tells the client why its run was skipped.
+// refusal returns the error for a client whose run was skipped.
 func refusal(skipErr error) error {
 	if skipErr == nil {
 		return nil
 	}
-	if held, ok := lease.IsHeld(skipErr); ok {
+	if held, ok := IsHeld(skipErr); ok {
 		return holdfast.Refuse(CodeRunning, "The job is already running; see holder.").With(RunningBy{Holder: held.Holder}).By(skipErr)
 	}
 	return holdfast.Refuse(holdfast.CodeUnavailable, "The job's lease is unavailable, so the job waits; retry.").By(skipErr)
 }
 
-// FreeLease removes a lease and returns its former holder,
-// which is empty if it was free. holdfast.CodeOutcomeUnknown: the lease may be removed. name is a job, or a lease that belongs to no
+// FreeLease removes a lease and returns its previous holder,
+// which is empty if the lease was free. holdfast.CodeOutcomeUnknown: the lease may be removed. name is a job, or a lease that belongs to no
 // job, such as leader. A run in progress is cancelled when its process next
 // renews the lease.
 func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error) {
-	if _, found := r.job(name); !found && lease.Of(name) != lease.Leader {
+	if _, found := r.job(name); !found && LeaseOf(name) != LeaderLease {
 		return LeaseState{}, errNoSuchJob()
 	}
-	key := lease.Of(name)
+	key := LeaseOf(name)
 	h, err := r.Leases.Free(ctx, key)
 	if err != nil {
 		return LeaseState{}, holdfast.Refuse(holdfast.CodeOutcomeUnknown,
-			"The lease store %s, and the lease may be freed; retry.", lease.Describe(err)).By(err)
+			"The lease store %s, and the lease may be freed; retry.", DescribeUnavailable(err)).By(err)
 	}
 	r.Log.WarnContext(ctx, "Lease freed manually", slog.String("lockKey", key), slog.String("holder", h.Holder))
 	return LeaseState{Name: key, Known: true, Holding: h}, nil

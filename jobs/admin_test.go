@@ -9,7 +9,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // Of two simultaneous manual runs on two processes, one runs and the other is
@@ -105,7 +104,7 @@ func TestRunNow_ThatHasNotStartedYetHasAnUnknownOutcome(t *testing.T) {
 	env := testenv.New(t)
 	acquiring, acquire := make(chan struct{}), make(chan struct{})
 	p := open(t, env, []jobs.Job{job("j", succeed)}, func(o *jobs.Options) {
-		o.Leases = hookedStore{Store: o.Leases, beforeAcquire: func(string) {
+		o.Leases = hookedStore{LeaseStore: o.Leases, beforeAcquire: func(string) {
 			close(acquiring)
 			<-acquire
 		}}
@@ -167,7 +166,7 @@ func TestFreeLease_FreesTheLeadersLease(t *testing.T) {
 	p.schedule(t)
 	p.awaitLeader(t)
 	freed, err := p.FreeLease(t.Context(), "leader")
-	if err != nil || freed.Holder != p.Holder || freed.Name != lease.Leader {
+	if err != nil || freed.Holder != p.Holder || freed.Name != jobs.LeaderLease {
 		t.Errorf("%+v, %v", freed, err)
 	}
 	testenv.WaitFor(t, func() bool { return len(env.Log.Lines("Lease acquired")) >= 2 })

@@ -6,13 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // bootEnv starts processes of a fleet, one after the other; runs counts their passes.
@@ -46,30 +44,6 @@ func (b *bootEnv) start() pod {
 	return p
 }
 
-// beat shows a pod's heartbeat until the returned function is called.
-func (b *bootEnv) beat(p pod) (stop func()) {
-	b.t.Helper()
-	ctx, cancel := context.WithCancel(b.t.Context())
-	var beating sync.WaitGroup
-	beating.Go(func() { p.Beat(ctx, func() jobs.Presence { return jobs.Presence{} }) })
-	testenv.WaitFor(b.t, func() bool { return b.heartbeats() > 0 })
-	stop = func() {
-		cancel()
-		beating.Wait()
-	}
-	b.t.Cleanup(stop)
-	return stop
-}
-
-func (b *bootEnv) heartbeats() int64 {
-	b.t.Helper()
-	n, err := b.env.DB.Collection("processes").CountDocuments(context.WithoutCancel(b.t.Context()), bson.D{})
-	if err != nil {
-		b.t.Fatal(err)
-	}
-	return n
-}
-
 func (b *bootEnv) want(runs int32, situation string) {
 	b.t.Helper()
 	if n := b.runs.Load(); n != runs {
@@ -77,38 +51,50 @@ func (b *bootEnv) want(runs int32, situation string) {
 	}
 }
 
-func TestRunAtBoot_AProcessThatJoinsALiveOneDoesNotRepeatARecentPass(t *testing.T) {
+// A process that starts directly after another one's pass runs its own: something may have gone wrong in between.
+func TestRunAtBoot_APassFromBeforeTheStartIsRepeated(t *testing.T) {
 	t.Parallel()
 	b := newBoot(t, nil)
-	first := b.start()
-	stop := b.beat(first)
 	b.start()
-	b.want(1, "a process joins")
-	_, err := b.env.DB.Collection("jobruns").UpdateMany(t.Context(), bson.D{},
-		bson.D{{Key: "$set", Value: bson.D{{Key: "finishedAt", Value: time.Now().Add(-2 * time.Minute)}}}})
-	if err != nil {
-		t.Fatal(err)
-	}
 	b.start()
-	b.want(2, "the pass is two minutes old")
-	stop()
-	if n := b.heartbeats(); n != 0 {
-		t.Errorf("%d heartbeats are left by a process that stopped", n)
-	}
-	b.start()
-	b.want(3, "no other process is alive")
+	b.want(2, "a process starts after the pass")
 }
 
-// A process was killed and starts again: the heartbeat that it left has not expired, and must
-// not count as another process's.
-func TestRunAtBoot_ASingleProcessThatRestartsRunsItsPass(t *testing.T) {
+// Processes that start while a pass runs wait for the next one together.
+func TestRunAtBoot_ProcessesThatStartDuringAPassShareTheNextOne(t *testing.T) {
 	t.Parallel()
 	b := newBoot(t, nil)
-	b.start()
-	b.env.Insert("processes", bson.D{{Key: "_id", Value: lease.NewHolder("pod")}, {Key: "beats", Value: int64(7)},
-		{Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
-	b.start()
-	b.want(2, "it restarts")
+	began, proceed := make(chan struct{}), make(chan struct{})
+	do := b.job.Do
+	first := b.job
+	first.Do = func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+		close(began)
+		<-proceed
+		return do(ctx, run)
+	}
+	var all sync.WaitGroup
+	start := func(j jobs.Job) {
+		p := open(t, b.env, []jobs.Job{j})
+		booted, err := b.env.DB.Now(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if _, err := p.RunAtBoot(t.Context(), j, p.PassedSince(j.Name, booted)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	start(first)
+	<-began
+	for range 5 {
+		start(b.job)
+	}
+	const waitLine = "INFO Another process runs this job; waiting for the run's end"
+	testenv.WaitFor(t, func() bool { return len(b.env.Log.Lines(waitLine)) == 5 })
+	close(proceed)
+	all.Wait()
+	b.want(2, "five processes start during a pass")
 }
 
 func TestRunAtBoot_APassThatLeftDocumentsOverSatisfiesThoseWhoWaited(t *testing.T) {

@@ -7,8 +7,6 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
-
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // elector campaigns for the leader's lease in the background and answers gocron
@@ -16,7 +14,7 @@ import (
 type elector struct {
 	runner   *Runner
 	until    atomic.Pointer[time.Time] // leader until then, by the monotonic clock
-	storeErr atomic.Pointer[error]     // why the last attempt found the store unavailable; nil: it did not
+	storeErr atomic.Pointer[error]     // why the store was unavailable at the last attempt; nil if it was available
 	noLeases atomic.Bool               // there is no election: this process always schedules
 }
 
@@ -68,28 +66,28 @@ type loggedState struct {
 
 // campaign tries once to acquire the leader's lease. If it fails, l is nil and
 // delay is the time to the next attempt.
-func (e *elector) campaign(ctx context.Context, logged *loggedState) (l lease.Lease, deadline time.Time, delay time.Duration) {
+func (e *elector) campaign(ctx context.Context, logged *loggedState) (l Lease, deadline time.Time, delay time.Duration) {
 	r, sent := e.runner, e.runner.Clock()
-	l, err := r.Leases.Acquire(ctx, lease.Leader, r.Holder)
+	l, err := r.Leases.Acquire(ctx, LeaderLease, r.Holder)
 	took := r.Clock.Since(sent)
 	if ctx.Err() != nil && err != nil {
 		return nil, time.Time{}, 0
 	}
-	r.Metrics.acquired(lease.Leader, err, took)
+	r.Metrics.acquired(LeaderLease, err, took)
 	var storeErr *error
-	if _, unavailable := lease.IsUnavailable(err); unavailable {
+	if _, unavailable := IsUnavailable(err); unavailable {
 		storeErr = &err
 	}
 	if e.storeErr.Swap(storeErr) != nil && storeErr == nil {
-		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", lease.Leader))
+		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", LeaderLease))
 	}
-	line := leaseLine{key: lease.Leader, acquired: err == nil, duration: took}
+	line := leaseLine{key: LeaderLease, acquired: err == nil, duration: took}
 	if err == nil {
 		*logged = loggedState{}
 		r.logLease(ctx, r.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
 		return l, sent.Add(r.Terms.HolderTTL()), 0
 	}
-	if held, ok := lease.IsHeld(err); ok {
+	if held, ok := IsHeld(err); ok {
 		if held.Holder != logged.leader {
 			*logged = loggedState{leader: held.Holder}
 			r.logLease(ctx, r.Log, slog.LevelInfo, "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
@@ -124,13 +122,13 @@ func jitter(d time.Duration) time.Duration {
 }
 
 // lead renews the lease until it is lost or ctx ends, and then releases it.
-func (e *elector) lead(ctx context.Context, l lease.Lease, deadline time.Time) {
+func (e *elector) lead(ctx context.Context, l Lease, deadline time.Time) {
 	r, since := e.runner, e.runner.Clock()
 	e.until.Store(&deadline)
-	keeper := lease.Keeper{Terms: r.Terms, Clock: r.Clock, OnRenew: func(deadline time.Time) { e.until.Store(&deadline) }}
+	keeper := Keeper{Terms: r.Terms, Clock: r.Clock, OnRenew: func(deadline time.Time) { e.until.Store(&deadline) }}
 	lost := keeper.Keep(ctx, l, deadline)
 	e.until.Store(nil)
-	line := leaseLine{key: lease.Leader, duration: r.Clock.Since(since)}
+	line := leaseLine{key: LeaderLease, duration: r.Clock.Since(since)}
 	if lost != nil {
 		r.logLease(ctx, r.Log, slog.LevelWarn, "Lease lost", line, holderAttr(r.Holder), reasonAttr(lost), errorAttr(lost))
 	}

@@ -9,10 +9,9 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // schedule runs the pod's scheduler until stop, or until the test ends.
@@ -74,7 +73,7 @@ func (k *ticks) job(pod string) jobs.Job {
 func TestSchedule_RunsEachTickOnce(t *testing.T) {
 	t.Parallel()
 	r := testenv.OwnRedis(t)
-	for _, leases := range []string{lease.KindRedis, lease.KindMongo} {
+	for _, leases := range []string{jobs.StoreRedis, jobs.StoreMongo} {
 		t.Run(leases, func(t *testing.T) {
 			t.Parallel()
 			env := testenv.New(t)
@@ -83,7 +82,7 @@ func TestSchedule_RunsEachTickOnce(t *testing.T) {
 			pods := map[string]pod{}
 			for _, name := range []string{"a", "b", "c"} {
 				change := func(*jobs.Options) {}
-				if leases == lease.KindRedis {
+				if leases == jobs.StoreRedis {
 					change = waitForRedis(t, r.URL)
 				}
 				p := open(t, env, []jobs.Job{k.job(name)}, change)
@@ -189,8 +188,8 @@ func TestSchedule_DoesNotRunATickAfterAPause(t *testing.T) {
 	paused := make(chan struct{}, 100)
 	p := open(t, env, []jobs.Job{k.job("p")}, func(o *jobs.Options) {
 		o.Clock = func() time.Time { return time.Now().Add(time.Duration(offset.Load())) }
-		o.Leases = hookedStore{Store: o.Leases, beforeAcquire: func(name string) {
-			if name == lease.Of("j") { // IsLeader returned nil
+		o.Leases = hookedStore{LeaseStore: o.Leases, beforeAcquire: func(name string) {
+			if name == jobs.LeaseOf("j") { // IsLeader returned nil
 				offset.Add(int64(terms.TTL))
 				paused <- struct{}{}
 			}
@@ -208,13 +207,13 @@ func TestSchedule_DoesNotRunATickAfterAPause(t *testing.T) {
 
 // hookedStore calls a function before each attempt to acquire a lease.
 type hookedStore struct {
-	lease.Store
+	jobs.LeaseStore
 	beforeAcquire func(name string)
 }
 
-func (s hookedStore) Acquire(ctx context.Context, name, holder string) (lease.Lease, error) {
+func (s hookedStore) Acquire(ctx context.Context, name, holder string) (jobs.Lease, error) {
 	s.beforeAcquire(name)
-	return s.Store.Acquire(ctx, name, holder)
+	return s.LeaseStore.Acquire(ctx, name, holder)
 }
 
 // A process whose clock is ten minutes fast or slow does not take the lease from
@@ -229,7 +228,7 @@ func TestElector_WrongClockDoesNotTakeTheLease(t *testing.T) {
 	var wrong []pod
 	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
 		p := open(t, env, []jobs.Job{k.job("wrong")}, func(o *jobs.Options) {
-			o.Clock = clock.Clock(func() time.Time { return time.Now().Add(off) })
+			o.Clock = mongodb.Clock(func() time.Time { return time.Now().Add(off) })
 		})
 		p.schedule(t)
 		wrong = append(wrong, p)
@@ -336,7 +335,7 @@ func TestSchedule_StopsAfterTheRunInProgress(t *testing.T) {
 	}()
 	<-cancelled
 	testenv.HoldsFor(t, 100*time.Millisecond, func() bool {
-		h, err := p.Leases.Read(t.Context(), lease.Leader)
+		h, err := p.Leases.Read(t.Context(), jobs.LeaderLease)
 		return err == nil && h.Held()
 	})
 	close(finish)
@@ -350,7 +349,7 @@ func TestSchedule_WithoutLeasesThisProcessLeads(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
 	k := newTicks(50 * time.Millisecond)
-	p := open(t, env, []jobs.Job{k.job("p")}, func(o *jobs.Options) { o.Leases = lease.NewLocal() })
+	p := open(t, env, []jobs.Job{k.job("p")}, func(o *jobs.Options) { o.Leases = jobs.NewLocalLeases() })
 	stop := p.schedule(t)
 	testenv.WaitFor(t, func() bool { return k.count("p") > 2 && p.leads(t) })
 	stop()

@@ -12,14 +12,13 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // Result is what RunExclusive did.
 type Result struct {
 	Record
 	// SkipErr says why the job did not run, which makes the outcome Skipped: a
-	// *lease.HeldError or a *lease.UnavailableError. It is nil if no run was needed.
+	// *HeldError or a *UnavailableError. It is nil if no run was needed.
 	SkipErr error
 }
 
@@ -44,8 +43,8 @@ const reasonTimeLimit = "time_limit"
 var errStopped = errors.New("the process was stopped")
 
 // RunExclusive acquires the job's lease, runs the job and releases the lease,
-// whatever the outcome. If the lease is held or unavailable, the job is skipped,
-// which is no error. The returned error is the run's own.
+// whatever the outcome. If the lease is held or unavailable, the job is skipped
+// without an error. The returned error is the run's own.
 func (r *Runner) RunExclusive(ctx context.Context, job Job, t Trigger) (Result, error) {
 	return r.runExclusive(ctx, job, t, exclusive{runWithoutStore: r.RunWithoutStore})
 }
@@ -71,12 +70,12 @@ func mayRunNext(result Result, err error) bool {
 
 // exclusive are the options of runExclusive.
 type exclusive struct {
-	leases          lease.Store                         // nil: the runner's
+	leases          LeaseStore                          // nil means the runner's store
 	runWithoutStore bool                                // run although the lease store is unavailable
 	unneeded        func(context.Context) (bool, error) // asked under the lease; true skips the run
 	onStart         func(Record)                        // called once the run has started
 	needsNoLease    bool                                // run although the lease store rejects the lease
-	runID           string                              // of a run that a caller asked for; "": of a new one
+	runID           string                              // the run that a caller asked for; "" means a new one
 }
 
 func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusive) (Result, error) {
@@ -108,7 +107,7 @@ func (r *Runner) runExclusive(ctx context.Context, job Job, t Trigger, o exclusi
 
 // runLease is the lease of a run.
 type runLease struct {
-	lease.Lease
+	Lease
 	acquiredAt time.Time
 	deadline   time.Time
 	local      bool // known to this process alone, because the store is unavailable
@@ -116,7 +115,7 @@ type runLease struct {
 
 // acquire acquires a job's lease and logs the result. Its errors are the store's.
 func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, error) {
-	key, sent, store := lease.Of(run.Job), r.Clock(), r.Leases
+	key, sent, store := LeaseOf(run.Job), r.Clock(), r.Leases
 	if o.leases != nil {
 		store = o.leases
 	}
@@ -129,14 +128,14 @@ func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, e
 		r.logLease(ctx, run.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
 		return runLease{Lease: l, acquiredAt: sent, deadline: sent.Add(r.Terms.HolderTTL())}, nil
 	}
-	if held, ok := lease.IsHeld(err); ok {
+	if held, ok := IsHeld(err); ok {
 		r.logLease(ctx, run.Log, r.level(run, slog.LevelInfo, held.Holder), "Lease contention", line, holderAttr(held.Holder), reasonAttr(err))
 		r.History.countContention(ctx, run.Job)
 		return runLease{}, err
 	}
-	runsWithout := o.runWithoutStore || o.needsNoLease && lease.IsRejected(err)
+	runsWithout := o.runWithoutStore || o.needsNoLease && isRejected(err)
 	if !runsWithout {
-		level := r.level(run, slog.LevelWarn, lease.Describe(err))
+		level := r.level(run, slog.LevelWarn, DescribeUnavailable(err))
 		r.logLease(ctx, run.Log, level, "Lease unavailable", line, reasonAttr(err), fallbackDisable, errorAttr(err))
 		return runLease{}, err
 	}
@@ -158,18 +157,18 @@ func (r *Runner) level(run Run, level slog.Level, state string) slog.Level {
 // keep renews the run's lease in the background and cancels the run if the lease
 // is lost. The returned function ends the renewals and releases the lease.
 func (r *Runner) keep(ctx context.Context, run Run, l runLease, cancel context.CancelCauseFunc) (release func()) {
-	key, detached := lease.Of(run.Job), context.WithoutCancel(ctx)
+	key, detached := LeaseOf(run.Job), context.WithoutCancel(ctx)
 	renewing, stop := context.WithCancel(detached)
 	var renewals sync.WaitGroup
 	lost := false
 	if !l.local {
 		renewals.Go(func() {
-			err := lease.Keeper{Terms: r.Terms, Clock: r.Clock}.Keep(renewing, l, l.deadline)
+			err := Keeper{Terms: r.Terms, Clock: r.Clock}.Keep(renewing, l, l.deadline)
 			if err == nil {
 				return
 			}
 			line := leaseLine{key: key, duration: r.Clock.Since(l.acquiredAt)}
-			if _, ok := lease.IsUnavailable(err); ok && r.RunWithoutStore {
+			if _, ok := IsUnavailable(err); ok && r.RunWithoutStore {
 				line.acquired = true
 				r.logLease(detached, run.Log, slog.LevelWarn, "Lease unavailable", line, reasonAttr(err), fallbackSingleInstance, errorAttr(err))
 				return
@@ -249,7 +248,7 @@ func withCause(err, cause error) error {
 	return fmt.Errorf("%w: %w", cause, err)
 }
 
-// withLimit ends a run after its limit; 0 is no limit.
+// withLimit ends a run after its limit; 0 means none.
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	if limit == 0 {
 		return context.WithCancel(ctx)
@@ -278,7 +277,7 @@ func logEnd(ctx context.Context, log *slog.Logger, err error, r Record, took tim
 	case errors.Is(err, ErrOthersFirst):
 		level, message = slog.LevelInfo, "Run waits, and another one goes first"
 	case r.Outcome == Completed:
-		level, message = slog.LevelWarn, "Run completed, but left something for the next run"
+		level, message = slog.LevelWarn, "Run completed, but left documents for the next run"
 	}
 	log.LogAttrs(ctx, level, message, errorAttr(err), slog.Int64("durationMs", took.Milliseconds()),
 		slog.Int("found", r.Found), slog.Int("applied", r.Applied), slog.Int("errors", r.Errors))

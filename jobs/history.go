@@ -16,7 +16,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 const (
@@ -29,7 +28,8 @@ const (
 // Collections returns the collections and indexes of this package.
 func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{
-		Name: runsCollection,
+		Name:   runsCollection,
+		Schema: &runRules,
 		Indexes: []mongodb.Index{
 			{Keys: mongodb.Keys("job", "startedAt", "_id")},
 			{Keys: mongodb.Keys("job"), Partial: mongodb.Is("outcome", string(Running))},
@@ -39,12 +39,26 @@ func Collections() []mongodb.Collection {
 				{Key: "trigger", Value: string(Scheduled)}, {Key: "outcome", Value: string(Completed)}, {Key: "found", Value: 0},
 			}},
 		},
-	}, {
-		Name:    processesCollection,
-		Indexes: []mongodb.Index{{Keys: mongodb.Keys("expiresAt"), ExpireAfter: time.Hour}},
-	}, {
-		Name: lease.Collection,
-	}}
+	}, leases}
+}
+
+// runRules is the schema of runs. Lists, and the search for the last run, leave out runs that break it.
+var runRules = mongodb.Schema{
+	Required: []string{"_id", "job", "outcome"},
+	Fields: []mongodb.Field{
+		mongodb.TextField("_id"), mongodb.TextField("job"), mongodb.TextField("pod"),
+		mongodb.OneOf(Scheduled, Manual, Startup).Field("trigger"), mongodb.OneOf(Running, Completed, Failed).Field("outcome"),
+		mongodb.DateField("startedAt"), mongodb.DateField("finishedAt"), mongodb.TextField("reason"), mongodb.WholeField("contended"),
+		mongodb.WholeField("found"), mongodb.WholeField("applied"), mongodb.WholeField("skipped"), mongodb.WholeField("errors"),
+		mongodb.WholeField("seatsRestored"),
+	},
+}
+
+var runSchema = runRules.Filter()
+
+// inProgress matches the job's runs that have not ended.
+func inProgress(job string) bson.D {
+	return mongodb.And(mongodb.Is("job", job), mongodb.Is("outcome", string(Running)), runSchema)
 }
 
 // History keeps the records of runs in MongoDB. A record that cannot be written
@@ -53,39 +67,12 @@ type History struct{ DB *mongodb.DB }
 
 func (h *History) runs() *mongo.Collection { return h.DB.Collection(runsCollection) }
 
-type runDoc struct {
-	ID         mongodb.Text  `bson:"_id"`
-	Job        mongodb.Text  `bson:"job"`
-	Pod        mongodb.Text  `bson:"pod"`
-	Trigger    mongodb.Text  `bson:"trigger"`
-	StartedAt  mongodb.Date  `bson:"startedAt"`
-	FinishedAt mongodb.Date  `bson:"finishedAt"`
-	Outcome    mongodb.Text  `bson:"outcome"`
-	Reason     mongodb.Text  `bson:"reason"`
-	Contended  mongodb.Whole `bson:"contended"`
-	Found      mongodb.Whole `bson:"found"`
-	Applied    mongodb.Whole `bson:"applied"`
-	Skipped    mongodb.Whole `bson:"skipped"`
-	Errors     mongodb.Whole `bson:"errors"`
-	Seats      mongodb.Whole `bson:"seatsRestored"`
-}
-
-func (d runDoc) record() Record {
-	return Record{
-		ID: string(d.ID), Job: string(d.Job), Pod: string(d.Pod), Trigger: Trigger(d.Trigger),
-		StartedAt: d.StartedAt.Time, FinishedAt: d.FinishedAt.Time, Outcome: Outcome(d.Outcome), Reason: string(d.Reason),
-		Contended: int(d.Contended.Or(0)),
-		Counts: Counts{Found: int(d.Found.Or(0)), Applied: int(d.Applied.Or(0)), Skipped: int(d.Skipped.Or(0)),
-			Errors: int(d.Errors.Or(0)), SeatsRestored: d.Seats.Or(0)},
-	}
-}
-
 // failAbandoned marks the job's other runs in progress as failed. The caller
 // holds the job's lease, so their processes have died or lost it.
 func (h *History) failAbandoned(ctx context.Context, run Run) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
-	_, err := h.runs().UpdateMany(ctx, bson.D{{Key: "job", Value: run.Job}, {Key: "outcome", Value: string(Running)}},
+	_, err := h.runs().UpdateMany(ctx, inProgress(run.Job),
 		mongo.Pipeline{{{Key: "$set", Value: bson.D{
 			{Key: "outcome", Value: string(Failed)}, {Key: "finishedAt", Value: "$$NOW"},
 			{Key: "reason", Value: "its process ended, or lost its lease, before the run ended; the next run is " + run.ID},
@@ -154,14 +141,14 @@ func (h *History) write(ctx context.Context, r Record, fields bson.D) Record {
 }
 
 func (h *History) update(ctx context.Context, r Record, fields bson.D) Record {
-	var doc runDoc
+	var updated Record
 	err := h.runs().FindOneAndUpdate(ctx, mongodb.Is("_id", r.ID), mongo.Pipeline{{{Key: "$set", Value: fields}}},
-		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&doc)
+		options.FindOneAndUpdate().SetUpsert(true).SetReturnDocument(options.After)).Decode(&updated)
 	if err != nil {
 		h.DB.Log().WarnContext(ctx, "Could not write the run's record", slog.String("correlationId", r.ID), errorAttr(err))
 		return r
 	}
-	return doc.record()
+	return updated
 }
 
 // countContention records, on the job's run in progress, that another process
@@ -169,75 +156,38 @@ func (h *History) update(ctx context.Context, r Record, fields bson.D) Record {
 func (h *History) countContention(ctx context.Context, job string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), historyTimeout)
 	defer cancel()
-	_, err := h.runs().UpdateOne(ctx, bson.D{{Key: "job", Value: job}, {Key: "outcome", Value: string(Running)}},
+	_, err := h.runs().UpdateOne(ctx, inProgress(job),
 		bson.D{{Key: "$inc", Value: bson.D{{Key: "contended", Value: 1}}}})
 	if err != nil {
 		h.DB.Log().WarnContext(ctx, "Could not record the contention", slog.String("job", job), errorAttr(err))
 	}
 }
 
-// Records of other software have a name that is no text, or times that are no date or far ahead.
-// They must not stand for the latest run, nor break the order of a list.
-var (
-	hasName = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ""}}}} // a text
-	isOurs  = mongodb.And(hasName, bson.D{{Key: "startedAt", Value: bson.D{
-		{Key: "$gte", Value: time.Unix(0, 0)}, {Key: "$lte", Value: time.UnixMilli(lastMilli)},
-		{Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},
-	}}})
-	// notAhead allows for clocks of the database's members that differ.
-	notAhead = bson.D{{Key: "$expr", Value: bson.D{{Key: "$lte", Value: bson.A{
-		"$startedAt", bson.D{{Key: "$add", Value: bson.A{"$$NOW", (24 * time.Hour).Milliseconds()}}},
-	}}}}}
-)
-
-// lastMilli is the end of the year 9999, after which no time can be printed.
-const lastMilli = 253_402_300_799_999
-
-// pass is a completed run, and the database's clock when it was read.
-type pass struct {
-	FinishedAt mongodb.Date  `bson:"finishedAt"`
-	Errors     mongodb.Whole `bson:"errors"`
-	Now        mongodb.Date  `bson:"now"`
-}
-
-// latestPass returns the latest pass of a job that began after a time. A pass that its time limit
-// ended is none, nor is one that ends in the future.
-func (h *History) latestPass(ctx context.Context, job string, since time.Time) (latest pass, found bool, err error) {
-	latest, found, err = mongodb.First[pass](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)), isOurs, mongodb.Passed("finishedAt"),
-			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: since.Add(-runTTL)}}}},
-			bson.D{{Key: "reason", Value: bson.D{{Key: "$ne", Value: reasonTimeLimit}}}}),
-		{{Key: "$sort", Value: bson.D{{Key: "finishedAt", Value: -1}}}}, mongodb.WithNow,
+// passSince returns the latest pass of a job that began at a time or later, by the database's clock. A pass that its
+// time limit ended is none, nor is one that ends in the future.
+func (h *History) passSince(ctx context.Context, job string, since time.Time) (latest Record, found bool, err error) {
+	latest, found, err = mongodb.First[Record](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("job", job), mongodb.Is("outcome", string(Completed)), mongodb.Passed("finishedAt"),
+			bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gte", Value: since}}}},
+			bson.D{{Key: "reason", Value: bson.D{{Key: "$ne", Value: reasonTimeLimit}}}}, runSchema),
+		{{Key: "$sort", Value: bson.D{{Key: "finishedAt", Value: -1}}}},
 	})
 	return latest, found, mongodb.Translate(err)
 }
 
-// passed reports whether a pass of the job ended after a time, by the database's clock, and
-// whether one ended at most recentPass ago.
-func (h *History) passed(ctx context.Context, job string, since time.Time) (ended, recent bool, err error) {
-	latest, found, err := h.latestPass(ctx, job, since)
-	ended = found && latest.FinishedAt.After(since)
-	return ended, found && latest.Now.Sub(latest.FinishedAt.Time) <= recentPass, err
-}
-
 // last returns a job's latest run.
 func (h *History) last(ctx context.Context, job string) (Record, bool, error) {
-	doc, found, err := mongodb.First[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), isOurs, notAhead), newestFirst,
-	})
-	return doc.record(), found, mongodb.Translate(err)
+	latest, found, err := mongodb.First[Record](ctx, h.runs(), mongo.Pipeline{mongodb.Match(mongodb.Is("job", job), runSchema), newestFirst})
+	return latest, found, mongodb.Translate(err)
 }
 
 var newestFirst = bson.D{{Key: "$sort", Value: bson.D{{Key: "startedAt", Value: -1}, {Key: "_id", Value: -1}}}}
 
 // failed returns the latest failed runs of all jobs.
 func (h *History) failed(ctx context.Context, limit int) (records []Record, err error) {
-	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("outcome", string(Failed)), isOurs, notAhead), newestFirst, mongodb.Limit(limit),
+	records, err = mongodb.All[Record](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("outcome", string(Failed)), runSchema), newestFirst, mongodb.Limit(limit),
 	})
-	for _, d := range docs {
-		records = append(records, d.record())
-	}
 	return records, mongodb.Translate(err)
 }
 
@@ -248,18 +198,15 @@ func (h *History) list(ctx context.Context, job string, page holdfast.Page) (rec
 		return nil, "", err
 	}
 	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
-	docs, err := mongodb.All[runDoc](ctx, h.runs(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("job", job), isOurs, after), newestFirst, mongodb.Limit(size + 1),
+	records, err = mongodb.All[Record](ctx, h.runs(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("job", job), after, runSchema), newestFirst, mongodb.Limit(size + 1),
 	})
 	if err != nil {
 		return nil, "", mongodb.Translate(err)
 	}
-	for i, d := range docs {
-		if i == size {
-			next = writeToken(records[size-1])
-			break
-		}
-		records = append(records, d.record())
+	if len(records) > size {
+		records = records[:size]
+		next = writeToken(records[size-1])
 	}
 	return records, next, nil
 }

@@ -12,15 +12,15 @@ import (
 // Job is work that recurs every Interval.
 type Job struct {
 	Name        string
-	Interval    time.Duration // 0: not scheduled
-	MaxDuration time.Duration // a run that exceeds it is ended; 0: no limit
+	Interval    time.Duration // 0 if it is not scheduled
+	MaxDuration time.Duration // a run that exceeds it is ended; 0 means no limit
 	// NeedsNoLease runs the job also while MongoDB answers, but rejects its lease: several processes may
 	// then run it at the same time.
 	NeedsNoLease bool
-	// Resident: a scheduled run lasts as long as this process leads. Interval is how soon another process
+	// Resident is set if a scheduled run lasts as long as this process leads. Interval is how soon another process
 	// takes over.
 	Resident bool
-	// Asked returns the run that a caller has asked for and that has not come to its end; "": there is none. A job with
+	// Asked returns the run that a caller has asked for and that has not come to its end; "" if there is none. A job with
 	// Asked is scheduled only for such a run, which goes on under its ID if its process ends, and counts on.
 	Asked func(ctx context.Context) (runID string, err error)
 	Do    func(ctx context.Context, run Run) (Counts, error)
@@ -49,7 +49,7 @@ func (r Run) Advanced() { r.advanced.Store(true) }
 // Counts are the numbers that a run reports.
 type Counts struct {
 	Found, Applied, Skipped, Errors int
-	SeatsRestored                   int64
+	SeatsRestored                   int64 `bson:"seatsRestored"`
 }
 
 // Add sums two counts.
@@ -84,16 +84,16 @@ const (
 
 // Record is a run as it is stored. Its times are from the database's clock.
 type Record struct {
-	ID         string // correlation ID
+	ID         string `bson:"_id"` // correlation ID
 	Job        string
 	Pod        string // the holder
 	Trigger    Trigger
-	StartedAt  time.Time
-	FinishedAt time.Time // zero while the run is in progress
+	StartedAt  time.Time `bson:"startedAt"`
+	FinishedAt time.Time `bson:"finishedAt"` // zero while the run is in progress
 	Outcome    Outcome
 	Reason     string // why the run failed, or what it left to the next one
-	Contended  int    // how often another process tried to run the job meanwhile
-	Counts
+	Contended  int    // how often another process tried to run the job during the run
+	Counts     `bson:",inline"`
 }
 
 // Error codes.

@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // lateWith is a job that its time limit ends, after it has counted something.
@@ -29,7 +28,7 @@ func lateWith(name string, counts jobs.Counts, advanced bool) jobs.Job {
 	}}
 }
 
-var terms = lease.Terms{TTL: 2 * time.Second}
+var terms = jobs.LeaseTerms{TTL: 2 * time.Second}
 
 // Whatever its outcome, a run is counted and recorded, and its lease is released.
 func TestRunExclusive_RecordsEveryOutcomeAndReleasesTheLease(t *testing.T) {
@@ -106,12 +105,12 @@ func TestRunExclusive_SkipsAJobWhoseLeaseIsHeld(t *testing.T) {
 		return nil
 	})
 	p := open(t, env, []jobs.Job{j})
-	l, err := p.Leases.Acquire(t.Context(), lease.Of("j"), "other/1/x")
+	l, err := p.Leases.Acquire(t.Context(), jobs.LeaseOf("j"), "other/1/x")
 	if err != nil {
 		t.Fatal(err)
 	}
 	result, err := p.RunExclusive(t.Context(), j, jobs.Scheduled)
-	if held, ok := lease.IsHeld(result.SkipErr); err != nil || result.Outcome != jobs.Skipped || !ok || held.Holder != "other/1/x" {
+	if held, ok := jobs.IsHeld(result.SkipErr); err != nil || result.Outcome != jobs.Skipped || !ok || held.Holder != "other/1/x" {
 		t.Errorf("%+v, %v", result, err)
 	}
 	if runs.Load() != 0 || len(p.runs(t, "j")) != 0 || p.count(t, "holdfast_job_runs_total", "outcome=skipped") != 1 ||
@@ -219,7 +218,7 @@ func TestRunExclusive_SettingDecidesWhileRedisIsDown(t *testing.T) {
 			}
 			r.Stop()
 			result, err := p.RunExclusive(t.Context(), j, jobs.Scheduled)
-			_, unavailable := lease.IsUnavailable(result.SkipErr)
+			_, unavailable := jobs.IsUnavailable(result.SkipErr)
 			if err != nil || result.Outcome != c.outcome || unavailable == p.RunWithoutStore {
 				t.Errorf("with Redis down: %+v, %v", result, err)
 			}
@@ -344,7 +343,7 @@ func TestRunAtBoot_TakesOverFromADeadProcess(t *testing.T) {
 	j := job("recovery", succeed)
 	p := open(t, env, []jobs.Job{j})
 	start := time.Now()
-	if _, err := p.Leases.Acquire(t.Context(), lease.Of("recovery"), "dead/1/x"); err != nil {
+	if _, err := p.Leases.Acquire(t.Context(), jobs.LeaseOf("recovery"), "dead/1/x"); err != nil {
 		t.Fatal(err)
 	}
 	env.Insert("jobruns", bson.D{{Key: "_id", Value: "recovery-0"}, {Key: "job", Value: "recovery"}, {Key: "pod", Value: "dead/1/x"},

@@ -4,8 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"time"
-
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // leaseLine is what every log line about a lease says.
@@ -29,7 +27,7 @@ func errorAttr(err error) slog.Attr { return slog.Any("error", err) }
 // reasonAttr says why a lease was not acquired, or was lost.
 func reasonAttr(err error) slog.Attr {
 	reason := "contention"
-	if unavailable, ok := lease.IsUnavailable(err); ok {
+	if unavailable, ok := IsUnavailable(err); ok {
 		reason = unavailable.Reason
 	}
 	return slog.String("reason", reason)

@@ -8,15 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
-
-	"github.com/holdfast-dev/holdfast/jobs/gocronprom"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // Metrics are the metrics of a Runner, with the prefix holdfast_.
 type Metrics struct {
 	registry prometheus.Registerer
-	gocron   *gocronprom.Monitor
+	gocron   *GocronMonitor
 
 	runs           *prometheus.CounterVec   // job, outcome
 	seconds        *prometheus.HistogramVec // job
@@ -43,7 +40,7 @@ func NewMetrics(registry prometheus.Registerer) *Metrics {
 	acquireBuckets := []float64{.0002, .0005, .001, .002, .005, .01, .025, .05, .1, .25, .5, 1, 5}
 	return &Metrics{
 		registry:  registry,
-		gocron:    gocronprom.New(registry, "holdfast"),
+		gocron:    NewGocronMonitor(registry, "holdfast"),
 		completed: map[string]time.Time{},
 		runs: counter("job_runs_total",
 			"Runs by outcome: completed, failed, skipped (the lease was held or unavailable).", "job", "outcome"),
@@ -107,7 +104,7 @@ func (c *modeCollector) Collect(out chan<- prometheus.Metric) {
 	for _, m := range modes {
 		out <- prometheus.MustNewConstMetric(modeMetric, prometheus.GaugeValue, boolValue(m == mode), string(m))
 	}
-	if c.runner.Leases.Kind() == lease.KindRedis {
+	if c.runner.Leases.Kind() == StoreRedis {
 		out <- prometheus.MustNewConstMetric(redisMetric, prometheus.GaugeValue, boolValue(err == nil))
 	}
 }
@@ -120,8 +117,8 @@ func boolValue(b bool) float64 {
 }
 
 func (m *Metrics) acquired(key string, err error, took time.Duration) {
-	name, outcome := strings.TrimPrefix(key, lease.Prefix), "acquired"
-	if _, held := lease.IsHeld(err); held {
+	name, outcome := strings.TrimPrefix(key, leasePrefix), "acquired"
+	if _, held := IsHeld(err); held {
 		outcome = "contention"
 	} else if err != nil {
 		outcome = "unavailable"

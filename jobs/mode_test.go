@@ -8,10 +8,9 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
-// expectMode waits for a mode, and for what the store does, as lease.Describe says.
+// expectMode waits for a mode, and for what the store does, as jobs.DescribeUnavailable says.
 func (p pod) expectMode(t *testing.T, mode jobs.Mode, does string) {
 	t.Helper()
 	var got jobs.Mode
@@ -23,7 +22,7 @@ func (p pod) expectMode(t *testing.T, mode jobs.Mode, does string) {
 	}()
 	testenv.WaitFor(t, func() bool {
 		got, err = p.Mode(t.Context())
-		return got == mode && (err == nil) == (does == "") && (err == nil || lease.Describe(err) == does)
+		return got == mode && (err == nil) == (does == "") && (err == nil || jobs.DescribeUnavailable(err) == does)
 	})
 }
 
@@ -48,7 +47,7 @@ func TestMode_RedisThatRefusesLeasesIsUnavailable(t *testing.T) {
 		}
 		p.expectMode(t, jobs.ModeRedis, "")
 	}
-	for _, key := range []string{lease.Leader, lease.Of("j")} {
+	for _, key := range []string{jobs.LeaderLease, jobs.LeaseOf("j")} {
 		if err := client.LPush(t.Context(), key, "not a lease").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +67,7 @@ func TestMode_RedisThatRefusesLeasesIsUnavailable(t *testing.T) {
 func TestMode_MongoDBThatRefusesLeasesIsUnavailable(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)
-	p := open(t, env, []jobs.Job{job("j", succeed)}, func(o *jobs.Options) { o.Leases = lease.NewMongo(env.DB, terms) })
+	p := open(t, env, []jobs.Job{job("j", succeed)}, func(o *jobs.Options) { o.Leases = jobs.NewMongoLeases(env.DB, terms) })
 	idle := open(t, env, nil) // a process that runs no jobs, and never campaigns
 	p.schedule(t)
 	p.awaitLeader(t)
@@ -76,7 +75,7 @@ func TestMode_MongoDBThatRefusesLeasesIsUnavailable(t *testing.T) {
 	idle.expectMode(t, jobs.ModeMongo, "")
 	validate := func(validator bson.D) {
 		t.Helper()
-		err := env.DB.RunCommand(t.Context(), bson.D{{Key: "collMod", Value: lease.Collection}, {Key: "validator", Value: validator}}).Err()
+		err := env.DB.RunCommand(t.Context(), bson.D{{Key: "collMod", Value: jobs.LeaseCollection}, {Key: "validator", Value: validator}}).Err()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +86,7 @@ func TestMode_MongoDBThatRefusesLeasesIsUnavailable(t *testing.T) {
 	validate(bson.D{})
 	p.expectMode(t, jobs.ModeMongo, "")
 	idle.expectMode(t, jobs.ModeMongo, "")
-	if n, err := env.DB.Collection(lease.Collection).CountDocuments(t.Context(), bson.D{}); err != nil || n > 1 {
+	if n, err := env.DB.Collection(jobs.LeaseCollection).CountDocuments(t.Context(), bson.D{}); err != nil || n > 1 {
 		t.Errorf("%d leases are stored: %v", n, err)
 	}
 }

@@ -11,10 +11,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -32,7 +31,8 @@ func open(t *testing.T, env *testenv.Env, jobList []jobs.Job, change ...func(*jo
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	o := jobs.Options{
-		Log: slog.New(env.Log), Clock: clock.System, Holder: lease.NewHolder("pod"), Leases: lease.NewMongo(env.DB, terms), Terms: terms,
+		Log: slog.New(env.Log), Clock: mongodb.SystemTime, Holder: jobs.NewHolder("pod"),
+		Leases: jobs.NewMongoLeases(env.DB, terms), Terms: terms,
 		History: &jobs.History{DB: env.DB}, Metrics: jobs.NewMetrics(registry),
 	}
 	for _, c := range change {
@@ -55,7 +55,7 @@ func waitForRedis(t *testing.T, url string) func(*jobs.Options) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		store := lease.NewRedis(*parsed, terms, o.Clock)
+		store := jobs.NewRedisLeases(*parsed, terms, o.Clock)
 		testenv.CloseAfter(t, store)
 		o.Leases, o.RunWithoutStore = store, false
 	}
@@ -109,7 +109,7 @@ func (p pod) count(t *testing.T, metric string, labels ...string) float64 {
 
 func (p pod) leases(t *testing.T) int64 {
 	t.Helper()
-	n, err := p.env.DB.Collection(lease.Collection).CountDocuments(t.Context(), bson.D{})
+	n, err := p.env.DB.Collection(jobs.LeaseCollection).CountDocuments(t.Context(), bson.D{})
 	if err != nil {
 		t.Fatal(err)
 	}

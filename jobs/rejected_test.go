@@ -8,7 +8,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 func notDone(context.Context) (bool, error) { return false, nil }
@@ -19,7 +18,7 @@ func TestRunAtBoot_WithoutALease(t *testing.T) {
 	env := testenv.New(t)
 	var leased int64
 	j := job("j", func(ctx context.Context) (err error) {
-		leased, err = env.DB.Collection(lease.Collection).CountDocuments(ctx, bson.D{{Key: "_id", Value: lease.Of("j")}})
+		leased, err = env.DB.Collection(jobs.LeaseCollection).CountDocuments(ctx, bson.D{{Key: "_id", Value: jobs.LeaseOf("j")}})
 		return err
 	})
 	j.NeedsNoLease = true
@@ -27,7 +26,7 @@ func TestRunAtBoot_WithoutALease(t *testing.T) {
 	if result, err := p.RunAtBoot(t.Context(), j, notDone); err != nil || result.Outcome != jobs.Completed || leased != 1 {
 		t.Errorf("without Redis: %+v, %v; %d leases", result, err, leased)
 	}
-	env.Command(bson.D{{Key: "collMod", Value: lease.Collection}, {Key: "validator", Value: bson.D{{Key: "never", Value: 1}}}})
+	env.Command(bson.D{{Key: "collMod", Value: jobs.LeaseCollection}, {Key: "validator", Value: bson.D{{Key: "never", Value: 1}}}})
 	if result, err := p.RunAtBoot(t.Context(), j, notDone); err != nil || result.Outcome != jobs.Completed || leased != 0 {
 		t.Errorf("without leases: %+v, %v; %d leases", result, err, leased)
 	}

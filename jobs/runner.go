@@ -7,18 +7,16 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/ids"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // Options of a Runner.
 type Options struct {
 	Log     *slog.Logger
-	Clock   clock.Clock
-	Holder  string // this process, as lease.NewHolder names it
-	Leases  lease.Store
-	Terms   lease.Terms
+	Clock   mongodb.Clock
+	Holder  string // this process, as NewHolder names it
+	Leases  LeaseStore
+	Terms   LeaseTerms
 	History *History
 	Metrics *Metrics
 	// RunWithoutStore makes this process run its jobs as a single instance while
@@ -31,7 +29,7 @@ type Runner struct {
 	Options
 	jobs        []Job
 	elector     *elector
-	localLeases *lease.Local // while the lease store is unavailable
+	localLeases *LocalLeases // while the lease store is unavailable
 	told        sync.Map     // by job: why its lease was not acquired, as the log has it
 
 	manualCtx  context.Context //nolint:containedctx // manual runs outlive the request that started them
@@ -42,7 +40,7 @@ type Runner struct {
 
 // New returns a runner of jobs.
 func New(o Options, jobs ...Job) *Runner {
-	r := &Runner{Options: o, jobs: jobs, localLeases: lease.NewLocal()}
+	r := &Runner{Options: o, jobs: jobs, localLeases: NewLocalLeases()}
 	r.manualCtx, r.stopManual = context.WithCancel(context.Background())
 	r.elector = &elector{runner: r}
 	o.Metrics.registerGauges(r)
@@ -84,7 +82,7 @@ func (r *Runner) job(name string) (Job, bool) {
 // newRun gives a run its correlation ID, unless it has one, and its log.
 func (r *Runner) newRun(job string, t Trigger, id string) Run {
 	if id == "" {
-		id = ids.NewRun(job, r.Clock())
+		id = mongodb.NewRunID(job, r.Clock())
 	}
 	log := r.Log.With(slog.String("correlationId", id), slog.String("job", job))
 	return Run{ID: id, Job: job, Trigger: t, Log: log, advanced: new(atomic.Bool)}
@@ -95,9 +93,9 @@ type Mode string
 
 // The modes. The first three are kinds of lease stores.
 const (
-	ModeRedis          Mode = lease.KindRedis
-	ModeMongo          Mode = lease.KindMongo
-	ModeNone           Mode = lease.KindNone
+	ModeRedis          Mode = StoreRedis
+	ModeMongo          Mode = StoreMongo
+	ModeNone           Mode = StoreNone
 	ModeWaiting        Mode = "waiting"         // the store is unavailable, and jobs wait for it
 	ModeSingleInstance Mode = "single-instance" // the store is unavailable, and this process runs its jobs without it
 )
@@ -107,9 +105,9 @@ var modes = []Mode{ModeRedis, ModeMongo, ModeNone, ModeWaiting, ModeSingleInstan
 // Mode asks whether the lease store answers, and whether the leases can be acquired. The
 // error is the store's.
 func (r *Runner) Mode(ctx context.Context) (Mode, error) {
-	names := []string{lease.Leader}
+	names := []string{LeaderLease}
 	for _, j := range r.jobs {
-		names = append(names, lease.Of(j.Name))
+		names = append(names, LeaseOf(j.Name))
 	}
 	err := r.Leases.Ping(ctx, names...)
 	if last := r.elector.storeErr.Load(); err == nil && last != nil {

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
+	"github.com/jonboulle/clockwork"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 const (
@@ -26,13 +26,13 @@ const (
 // transaction, and releases all leases.
 func (r *Runner) Schedule(ctx context.Context) error {
 	options := []gocron.SchedulerOption{
-		gocron.WithClock(clock.Clockwork()),
+		gocron.WithClock(systemClock{clockwork.NewRealClock()}),
 		gocron.WithStopTimeout(shutdownTimeout),
 		gocron.WithLogger(gocronLog{r.Log}),
 		gocron.WithGlobalJobOptions(gocron.WithSingletonMode(gocron.LimitModeReschedule)),
 	}
 	options = append(options, r.Metrics.gocron.Options()...)
-	if r.Leases.Kind() != lease.KindNone {
+	if r.Leases.Kind() != StoreNone {
 		options = append(options, gocron.WithDistributedElector(r.elector))
 	}
 	scheduler, err := gocron.NewScheduler(options...)
@@ -51,7 +51,7 @@ func (r *Runner) Schedule(ctx context.Context) error {
 	electorCtx, stopElector := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopElector()
 	var electors sync.WaitGroup
-	if r.Leases.Kind() != lease.KindNone {
+	if r.Leases.Kind() != StoreNone {
 		electors.Go(func() { r.elector.run(electorCtx) })
 	} else {
 		r.elector.noLeases.Store(true)
@@ -99,7 +99,7 @@ func (r *Runner) add(ctx context.Context, scheduler gocron.Scheduler, job Job, r
 			return err
 		}),
 		gocron.WithName(job.Name), gocron.WithContext(ctx),
-		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(clock.System(), job.Interval))))
+		gocron.WithStartAt(gocron.WithStartDateTime(nextTick(mongodb.SystemTime(), job.Interval))))
 	if err == nil {
 		r.Log.InfoContext(ctx, "Scheduled", slog.String("job", job.Name), slog.String("interval", job.Interval.String()))
 	}
@@ -147,3 +147,10 @@ func (g gocronLog) Debug(msg string, args ...any) { g.log.Debug(msg, args...) }
 func (g gocronLog) Info(msg string, args ...any)  { g.log.Debug(msg, args...) }
 func (g gocronLog) Warn(msg string, args ...any)  { g.log.Warn(msg, args...) }
 func (g gocronLog) Error(msg string, args ...any) { g.log.Error(msg, args...) }
+
+// systemClock is the machine's clock for gocron.
+type systemClock struct{ clockwork.Clock }
+
+func (systemClock) Now() time.Time                      { return mongodb.SystemTime() }
+func (systemClock) Since(start time.Time) time.Duration { return mongodb.SystemTime().Sub(start) }
+func (systemClock) Until(t time.Time) time.Duration     { return t.Sub(mongodb.SystemTime()) }

@@ -63,7 +63,7 @@ func (a *availability) begin(ctx context.Context) {
 	}
 }
 
-// began reads the state of seq or later. Changes that arrive meanwhile may be newer
+// began reads the state of seq or later. Changes that arrive during the read may be newer,
 // and are kept until the state is known.
 func (a *availability) began(ctx context.Context, seq int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
@@ -75,7 +75,7 @@ func (a *availability) began(ctx context.Context, seq int64) error {
 	return err
 }
 
-// startAt takes the state that was read for seq, or the error. isGone says that the event existed and does not any more.
+// startAt takes the state that was read for seq, or the error. isGone is set if the event existed and does not any more.
 func (a *availability) startAt(event holdfast.Event, at, seq int64, err error) (isGone bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -122,7 +122,7 @@ func (a *availability) apply(c store.Change) (applied bool) {
 	return true
 }
 
-// reset makes the next message the first one that counts: listeners that have earlier ones are told to forget them.
+// reset makes the next message the first one that counts: listeners that have received earlier ones get a reset.
 func (a *availability) reset() {
 	a.replay, a.replayFrom = nil, math.MaxInt64
 	for l := range a.listeners {
@@ -155,8 +155,8 @@ func (a *availability) receive(c store.Change) {
 // publish adds the state to the replay buffer and wakes the listeners.
 func (a *availability) publish() {
 	a.pending = false
-	// A transaction may change an event twice with one Seq. IDs must rise all the
-	// same; store.Change.Seq leaves room between two transactions.
+	// A transaction may change an event twice with one Seq. IDs must rise
+	// even then; store.Change.Seq leaves room between two transactions.
 	a.seq = max(a.seq, a.sentSeq+1)
 	a.sentSeq = a.seq
 	data, err := json.Marshal(State{

@@ -23,9 +23,9 @@
 // messages: the sections whose availability has changed, and for each section the seats taken and freed. Each
 // message is encoded once for all listeners. Only its ID depends on the sections that a listener asks for.
 //
-// A listener gets the whole map first, and then every batch since. One that can't be given each of them
+// A listener gets the whole map first, and then every batch since. A listener that can't get each of them
 // is reset, and gets the whole map again: it is more than maxBacklog batches behind, or maxResumed after it came
 // back; its last ID is too old, of other sections, of another process that has read other maps, or was not of the last
-// message of a batch; or the event has got another plan. Its IDs go on to rise. A gap in the change stream needs no reset. A map
+// message of a batch; or the event has got another plan. Its IDs continue to rise. A gap in the change stream needs no reset. A map
 // that can't be read is not sent: the listeners wait until it has been repaired.
 package live

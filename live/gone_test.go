@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/live"
 )
@@ -70,7 +70,7 @@ func TestHub_AnEventThatIsRemovedInItsFirstReadIsNotFound(t *testing.T) {
 					}
 					errs <- err
 				}
-				other, event := ids.New(), ids.New()
+				other, event := mongodb.NewID(), mongodb.NewID()
 				go listenTo(other) // starts the change stream
 				source.read <- struct{}{}
 				if err := <-errs; err != nil && !holdfast.IsNotFound(err) { // it has no seats
@@ -95,7 +95,7 @@ func TestHub_ForgetsAnEventThatIsGoneWhenTheChangeStreamRestarts(t *testing.T) {
 		source := newGoneSource()
 		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 		defer hub.Close()
-		event := ids.New()
+		event := mongodb.NewID()
 		l, err := hub.Listen(t.Context(), event, 0)
 		if err != nil {
 			t.Fatal(err)

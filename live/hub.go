@@ -18,7 +18,7 @@ type Source interface {
 	Watch(ctx context.Context, started func(ctx context.Context, seq int64) error, changed func(store.Change)) error
 	// EventAt reads an event, and the Seq of that state.
 	EventAt(ctx context.Context, id holdfast.ID) (e holdfast.Event, seq int64, err error)
-	// SeatsAt reads what is taken of a seated event, and the Seq of that state.
+	// SeatsAt reads the occupancy of a seated event, and the Seq of that state.
 	SeatsAt(ctx context.Context, id holdfast.ID) (m store.SeatMap, seq int64, err error)
 }
 
@@ -146,7 +146,7 @@ func (h *Hub) received() (first, last int64) {
 	return h.firstSeq, h.lastSeq
 }
 
-// forget ends a topic whose event does not exist any more, or has no seats any more, as the reason says.
+// forget ends a topic whose event does not exist or has no seats any more; the reason is the error for its callers.
 func (h *Hub) forget(t *topic, reason error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -156,7 +156,7 @@ func (h *Hub) forget(t *topic, reason error) {
 	t.end(reason)
 }
 
-// run runs what belongs to a topic until it returns, which it must do when the topic is stopped.
+// run runs a goroutine of a topic. The function must return when the topic is stopped.
 func (h *Hub) run(work func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -217,7 +217,7 @@ func (h *Hub) startWatch() {
 	})
 }
 
-// started tells every topic, because changes before seq may be missing. An error ends the change stream.
+// started notifies every topic, because changes before seq may be missing. An error ends the change stream.
 func (h *Hub) started(ctx context.Context, seq int64) error {
 	h.mu.Lock()
 	h.firstSeq, h.lastSeq = seq, seq

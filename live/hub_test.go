@@ -13,7 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/live"
 )
@@ -56,7 +56,7 @@ func TestHub_IDsRiseWithinATransaction(t *testing.T) {
 	source := &fakeSource{changes: make(chan store.Change)}
 	hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 	defer hub.Close()
-	event := ids.New()
+	event := mongodb.NewID()
 	l, err := hub.Listen(t.Context(), event, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestListener_BacklogIsSkippedExceptAfterAReconnect(t *testing.T) {
 		source := &fakeSource{changes: make(chan store.Change)}
 		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 		defer hub.Close()
-		event := ids.New()
+		event := mongodb.NewID()
 		slow, err := hub.Listen(t.Context(), event, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -148,7 +148,7 @@ func TestHub_KeepsAReplayBufferForTheTopicTTL(t *testing.T) {
 				source := &fakeSource{changes: make(chan store.Change)}
 				hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 				defer hub.Close()
-				event := ids.New()
+				event := mongodb.NewID()
 				l, err := hub.Listen(t.Context(), event, 0)
 				if err != nil {
 					t.Fatal(err)
@@ -192,7 +192,7 @@ func TestHub_AFirstWaiterThatLeavesEarlyLeaksNoTopic(t *testing.T) {
 		source := slowSource{&fakeSource{changes: make(chan store.Change)}, make(chan struct{})}
 		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
 		defer hub.Close()
-		event := ids.New()
+		event := mongodb.NewID()
 		early, leave := context.WithCancel(t.Context())
 		left := make(chan error)
 		go func() {

@@ -4,11 +4,11 @@ package live
 type Listener struct {
 	topic    *topic
 	ready    chan struct{}
-	lastID   int64     // that the client has received; 0: none
-	last     int64     // what was received last, as the content counts; 0: nothing yet
+	lastID   int64     // the last ID that the client has received; 0 means none
+	last     int64     // the last message that was received, as the content counts them; 0 means none yet
 	resetDue bool      // a reset comes before the next message
 	resuming bool      // the next messages follow the client's last ID
-	sections *sections // that a listener of seats asks for
+	sections *sections // the sections that a listener of seats asks for
 }
 
 func (l *Listener) wake() {
@@ -24,7 +24,7 @@ func (l *Listener) Close() { l.topic.hub.leave(l.topic, l) }
 // Ready signals that Receive may have something to return.
 func (l *Listener) Ready() <-chan struct{} { return l.ready }
 
-// resetText tells the client to drop its state; the whole state follows.
+// resetText makes the client drop its state; the whole state follows.
 const resetText = "event: reset\ndata: {}\n\n"
 
 // dueReset returns a reset if one is due.
@@ -40,8 +40,8 @@ func (l *Listener) dueReset() []byte {
 // still get each of them.
 const maxBacklog = 16
 
-// maxResumed is the number of batches of seats that a client which reconnects may have missed. After a proxy was
-// restarted, thousands of them come back at once, and a long text for each one would be larger than the map, which
+// maxResumed is the number of batches of seats that a client which reconnects may have missed. After a proxy has
+// restarted, thousands of clients reconnect at once, and a long text for each one would be larger than the map, which
 // they share.
 const maxResumed = 64
 

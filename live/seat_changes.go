@@ -19,8 +19,8 @@ const seatRetryDelay = time.Second
 // seatChanges sends the changes of an event's seats.
 //
 // A change of the change stream only says that there is something to read. The map is read at most once
-// per SeatsInterval, whatever the number of changes and listeners, and compared with the one before. That
-// needs no change to be seen: a gap in the change stream costs no reset.
+// per SeatsInterval, whatever the number of changes and listeners, and compared with the one before. So
+// it is not necessary to see every change: a gap in the change stream costs no reset.
 type seatChanges struct {
 	*topic
 
@@ -28,11 +28,11 @@ type seatChanges struct {
 	context context.Context //nolint:containedctx // ends with the topic, and run with it
 	cancel  context.CancelFunc
 
-	wantSeq int64 // of the last change that is known
-	readSeq int64 // of the last map that was read
+	wantSeq int64 // Seq of the last change that is known
+	readSeq int64 // Seq of the last map that was read
 	state   *state
 	batches []*batch // the last one led to the state, the first one is the oldest that a listener can follow
-	seats   int      // that the batches have
+	seats   int      // number of seats in the batches
 
 	texts, wholeTexts texts // of the last batch, and of the whole state after it
 }
@@ -42,7 +42,7 @@ func newSeatChanges(t *topic) *seatChanges {
 	return &seatChanges{topic: t, woken: make(chan struct{}, 1), context: ctx, cancel: cancel}
 }
 
-// begin starts the reads. They need no change stream: began is told when it starts.
+// begin starts the reads. They need no change stream: began is called when it starts.
 func (s *seatChanges) begin(context.Context) {
 	_, last := s.hub.received()
 	s.mu.Lock()
@@ -135,7 +135,7 @@ func (s *seatChanges) read(ctx context.Context) error {
 	return nil
 }
 
-// fail tells the callers that wait for the first map why it can't be read.
+// fail returns to the callers that wait for the first map the reason why it can't be read.
 func (s *seatChanges) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +177,7 @@ func (s *seatChanges) push(b *batch) {
 	}
 	s.batches, s.seats = append(s.batches, b), s.seats+b.seats
 	for len(s.batches) > replayBuffer || len(s.batches) > 1 && s.seats > maxReplaySeats {
-		// The oldest batch is what listeners have that are sent the next one.
+		// Listeners that get the second batch have the state of the oldest one.
 		s.batches[0] = nil
 		s.batches = s.batches[1:]
 		s.seats -= s.batches[0].seats
@@ -188,7 +188,7 @@ func (s *seatChanges) push(b *batch) {
 // add finds the batch that the client has received last. If there is none, because it is too old, was not
 // received completely, is of other sections or of another server, then the listener is reset.
 func (s *seatChanges) add(l *Listener) error {
-	// A client that comes back may not know of another plan yet: it is reset, as one that has stayed.
+	// A client that reconnects may not know the new plan yet, so it is reset like a client that stayed.
 	if err := l.sections.check(s.state.Seats.Hall()); err != nil && l.lastID == 0 {
 		return err
 	}
@@ -205,7 +205,7 @@ func (s *seatChanges) add(l *Listener) error {
 }
 
 // outrun makes the next IDs higher than that of a client which can't be resumed, such as one from another process: IDs rise for it
-// too. An ID of a time that has not come is none of ours.
+// too. An ID with a time in the future is not from this service, and is ignored.
 func (s *seatChanges) outrun(prefix int64) {
 	last := s.batches[len(s.batches)-1]
 	if prefix < last.prefix || prefix > last.seq>>prefixShift+maxAhead {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/seats/seating"
@@ -175,14 +175,14 @@ func TestSeats_AnIDOfAnotherEvent(t *testing.T) {
 		c := h.client(t, hub, "A")
 		c.receive()
 		c.Close()
-		h.event = ids.New()
+		h.event = mongodb.NewID()
 		c.connect(hub, "A")
 		defer c.Close()
 		wantEvents(t, c, "reset sections seats")
 	})
 }
 
-// A listener that falls behind is reset: it gets the maps anew in place of the changes.
+// A listener that falls behind is reset: it gets the whole maps in place of the changes.
 func TestSeats_ASlowListenerGetsTheMap(t *testing.T) {
 	inHall(t, func(t *testing.T, h *seatHistory, hub *live.Hub) {
 		slow, slower := h.client(t, hub, "A"), h.client(t, hub, "A")
@@ -213,7 +213,7 @@ func TestSeats_AnotherPlan(t *testing.T) {
 		c.receive()
 		away.receive()
 		away.Close()
-		h.become(ids.New(), seating.NewOccupancy(newHall(t, map[string]int64{"B": 20, "C": 5})))
+		h.become(mongodb.NewID(), seating.NewOccupancy(newHall(t, map[string]int64{"B": 20, "C": 5})))
 		settle()
 		wantEvents(t, c, "reset sections seats")
 		c.wantTruth()
@@ -225,7 +225,7 @@ func TestSeats_AnotherPlan(t *testing.T) {
 		wantEvents(t, c, "sections seats")
 		c.wantTruth()
 		if _, err := hub.ListenToSeats(t.Context(), h.event, []string{"A"}, 0); !holdfast.HasCode(err, holdfast.CodeInvalid) {
-			t.Errorf("a section of the former plan: %v", err)
+			t.Errorf("a section of the previous plan: %v", err)
 		}
 	})
 }
@@ -240,7 +240,7 @@ func TestSeats_ADamagedMap(t *testing.T) {
 		h.commit(take(0, 1))
 		advance(5 * time.Second)
 		wantEvents(t, c, "")
-		if _, err := hub.ListenToSeats(t.Context(), ids.New(), nil, 0); err == nil {
+		if _, err := hub.ListenToSeats(t.Context(), mongodb.NewID(), nil, 0); err == nil {
 			t.Error("a listener of a map that can't be read")
 		}
 		h.set(false, 0) // repaired without a change that is heard of
@@ -339,7 +339,7 @@ func runSeats(t *testing.T, rng *rand.Rand) {
 			h.set(rng.IntN(3) == 0, rng.IntN(3))
 		case 11:
 			if rng.IntN(4) == 0 {
-				h.become(ids.New(), seating.NewOccupancy(halls[rng.IntN(len(halls))]))
+				h.become(mongodb.NewID(), seating.NewOccupancy(halls[rng.IntN(len(halls))]))
 			}
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/seats/seating"
@@ -97,8 +97,8 @@ const firstSeq = 1_790_000_000 << 28
 
 func newSeatHistory(t testing.TB, hall *seating.Hall) *seatHistory {
 	t.Helper()
-	h := &seatHistory{event: ids.New(), seq: firstSeq, truths: map[int64]truth{}}
-	h.state = store.SeatMap{PlanID: ids.New(), Revision: 1, Seats: seating.NewOccupancy(hall)}
+	h := &seatHistory{event: mongodb.NewID(), seq: firstSeq, truths: map[int64]truth{}}
+	h.state = store.SeatMap{PlanID: mongodb.NewID(), Revision: 1, Seats: seating.NewOccupancy(hall)}
 	h.before, h.truths[1] = h.state, truthOf(h.state.Seats)
 	return h
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// SectionAvailability is how many seats of a section are free. The message `sections` has a list of them.
+// SectionAvailability is the number of free seats of a section. The message `sections` has a list of them.
 type SectionAvailability struct {
 	Key       string `json:"key"`
 	Available int64  `json:"available"`
@@ -20,14 +20,14 @@ type SectionAvailability struct {
 
 // SectionBitmap is the message `seats` with all seats of a section.
 type SectionBitmap struct {
-	Section string `json:"section" doc:"The key."`
+	Section string `json:"section" doc:"The key of the section."`
 	Rev     int64  `json:"rev" doc:"The event's revision."`
-	Bitmap  string `json:"bitmap" doc:"Base64, a bit a seat in plan order, the highest bit first; 1: not available."`
+	Bitmap  string `json:"bitmap" doc:"Base64. One bit for each seat in plan order, the highest bit first; 1 means not available."`
 }
 
 // SectionChanges is the message `seats` with the seats of a section that changed.
 type SectionChanges struct {
-	Section string   `json:"section" doc:"The key."`
+	Section string   `json:"section" doc:"The key of the section."`
 	Rev     int64    `json:"rev" doc:"The event's revision."`
 	Taken   []string `json:"taken" nullable:"false" doc:"The IDs of the seats that are not available any more."`
 	Freed   []string `json:"freed" nullable:"false" doc:"The IDs of the seats that are available again."`
@@ -51,7 +51,7 @@ const (
 	maxReplaySeats = 1 << 16
 )
 
-// sections are those that a listener asks for.
+// sections are the sections that a listener asks for.
 type sections struct {
 	keys []string // sorted
 	name string   // of the set: all keys
@@ -71,7 +71,7 @@ func newSections(event holdfast.ID, keys []string) *sections {
 func (s *sections) check(hall *seating.Hall) error {
 	for _, key := range s.keys {
 		if _, found := hall.FindSection(key); !found {
-			return holdfast.RefuseInput("query.section", "The plan has no section %q.", key)
+			return holdfast.RefuseInput("query.section", "The seating plan has no such section.")
 		}
 	}
 	return nil
@@ -97,7 +97,7 @@ type batch struct {
 	seq      int64 // of the state that it leads to
 	revision int64 // of that state
 	hall     *seating.Hall
-	overview string           // the message `sections`; "": no availability has changed
+	overview string           // the message `sections`; "" if no availability has changed
 	changes  map[int]*changes // by section
 	seats    int              // that changed
 }
@@ -136,7 +136,7 @@ func isSamePlan(a, b store.SeatMap) bool {
 
 func (b *batch) isEmpty() bool { return b.overview == "" && len(b.changes) == 0 }
 
-// text is what listeners of these sections receive; nil if nothing of theirs has changed.
+// text is the message for listeners of these sections; nil if these sections have not changed.
 func (b *batch) text(of *sections) []byte {
 	var messages []string
 	if b.overview != "" {

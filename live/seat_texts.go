@@ -6,7 +6,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// state is a map of seats, with what listeners receive that have nothing. Each message is encoded once, when
+// state is a map of seats, with the messages for new listeners. Each message is encoded once, when
 // it is needed.
 type state struct {
 	store.SeatMap

@@ -41,7 +41,7 @@ type topic struct {
 type content interface {
 	// begin reads the first state, or begins to.
 	begin(ctx context.Context)
-	// began is told that the change stream has started at a Seq: changes before it may be missing. An
+	// began is called when the change stream has started at a Seq: changes before it may be missing. An
 	// error ends the change stream.
 	began(ctx context.Context, seq int64) error
 	// receive takes a change.
@@ -130,7 +130,7 @@ func (t *topic) isLoaded() bool {
 	}
 }
 
-// wakeListeners tells the listeners of new messages. t.mu is held.
+// wakeListeners wakes the listeners for new messages. The caller holds t.mu.
 func (t *topic) wakeListeners() {
 	for l := range t.listeners {
 		l.wake()

@@ -1,5 +1,5 @@
 // Package picker has the seat map that shops embed: the web component holdfast-seats. Its source is in src, and what
-// the API serves, made of it by scripts/picker, in dist. README.md is for those who embed it.
+// the API serves, made of it by scripts/picker, in dist. README.md is for developers who embed it.
 package picker
 
 import (

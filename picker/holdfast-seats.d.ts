@@ -43,7 +43,7 @@ export interface Lock {
   /** RFC 3339. */
   expiresAt: string;
   createdAt: string;
-  places: { seatId?: string; section: string; row?: string; label?: string; category: string }[];
+  places: { seatId?: string; section: string; row?: string; label?: string; category?: string }[];
 }
 
 export interface BestOptions {
@@ -83,7 +83,7 @@ export interface HoldfastSeatsError {
 
 /** The element `<holdfast-seats>`. */
 export class HoldfastSeats extends HTMLElement {
-  /** The customer's token, or a function that returns or promises one: it is called before each request. Set it anew for another customer. */
+  /** The customer's token, or a function that returns or promises one: it is called before each request. Set it again for another customer. */
   token: string | (() => string | Promise<string>);
   /** By category key: numbers (see the attribute currency) or texts. */
   prices: Record<string, number | string>;

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// Correcting a counter is told if the event was sold out by it, or is available again; else it is not.
+// A corrected counter is reported to subscribers only if the event is sold out by the correction, or is available
+// again.
 func TestRecovery_TellsOfEventsThatAreAvailableAgain(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

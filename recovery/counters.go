@@ -2,10 +2,8 @@ package recovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
@@ -14,10 +12,7 @@ import (
 
 // checkCounters corrects the counters of unseated events that do not agree with their locks.
 func (p *pass) checkCounters(ctx context.Context) error {
-	if err := p.planCounters(ctx, func(page counterPlan) error { return p.settle(ctx, page) }); err != nil {
-		return err
-	}
-	return p.reportForeign(ctx)
+	return p.planCounters(ctx, func(page counterPlan) error { return p.settle(ctx, page) })
 }
 
 // countOversold counts the oversold events, once all counters are right.
@@ -32,31 +27,13 @@ func (p *pass) countOversold(ctx context.Context) error {
 	return err
 }
 
-// settle reports what a page of counters contradicts, and corrects what is wrong.
+// settle reports the contradictions of a page of counters, and corrects the wrong counters.
 func (p *pass) settle(ctx context.Context, page counterPlan) error {
 	p.count(Report{Checked: page.events})
-	for _, poison := range page.poisonLocks {
-		p.contradiction(ctx, "Locks whose seats are no whole number ≥ 1 count 0; repair them manually",
-			slog.Any("eventId", poison.EventID), slog.Int64("locks", poison.Count))
-	}
-	for _, id := range page.poisonEvents {
-		p.poisonEvent(ctx, id)
-	}
-	for _, id := range page.uncountable {
-		p.contradiction(ctx, "An event's locks have too many seats to add up, so its counter is not checked; repair them manually",
-			slog.Any("eventId", id))
-	}
-	contradictory := slices.Concat(page.poisonEvents, page.uncountable)
-	for _, poison := range page.poisonLocks {
-		contradictory = append(contradictory, poison.EventID)
-	}
-	if err := p.keepInSight(ctx, contradictory...); err != nil {
-		return err
-	}
 	return p.correct(ctx, page)
 }
 
-// correct applies a page: drifts together, and the rest one by one.
+// correct corrects a page: drifts together, and the other counters one by one.
 func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	left := map[holdfast.ID]bool{}
 	for id := range page.corrections {
@@ -96,8 +73,8 @@ func (p *pass) correct(ctx context.Context, page counterPlan) error {
 	return err
 }
 
-// quietDrifts are the drifts that make no event sold out, and none available again: those are told to
-// subscribers, so each is corrected in a transaction.
+// quietDrifts returns the drifts that neither make an event sold out nor make it available again. The other drifts
+// are reported to subscribers, so each is corrected in a transaction.
 func (page counterPlan) quietDrifts() map[holdfast.ID]inventory.EventWrite {
 	quiet := map[holdfast.ID]inventory.EventWrite{}
 	for id, w := range page.drifts {
@@ -125,14 +102,12 @@ func (p *pass) driftsApplied(ctx context.Context, page counterPlan, applied map[
 	}
 }
 
-// repair corrects one event, if its counter is wrong. An event that can't be corrected is
-// only counted, so that the pass goes on.
+// repair corrects one event, if its counter is wrong. An event that can't be corrected is only counted, so that the
+// pass continues.
 func (p *pass) repair(ctx context.Context, id holdfast.ID) (corrected bool, err error) {
 	c, err := p.Pipeline.Repair(ctx, id, p.runID)
 	switch {
 	case holdfast.HasCode(err, holdfast.CodeEventNotFound): // deleted meanwhile
-	case errors.Is(err, inventory.ErrNoTotal):
-		p.poisonEvent(ctx, id)
 	case err != nil:
 		return false, p.leave(ctx, err, "[RECOVERY] Could not repair an event's counter", slog.Any("eventId", id))
 	case c != nil:
@@ -142,12 +117,8 @@ func (p *pass) repair(ctx context.Context, id holdfast.ID) (corrected bool, err 
 	return false, nil
 }
 
-func (p *pass) poisonEvent(ctx context.Context, id holdfast.ID) {
-	p.contradiction(ctx, "An event's totalSeats is no whole number ≥ 0; repair it manually", slog.Any("eventId", id))
-}
-
-// contradiction counts what an operator has to resolve. It is logged once a day, not by
-// every pass of this process.
+// contradiction counts a contradiction that an operator has to resolve. It logs it once a day, not in every pass of
+// this process.
 func (p *pass) contradiction(ctx context.Context, what string, document ...slog.Attr) {
 	p.count(Report{Reported: 1})
 	level := slog.LevelDebug

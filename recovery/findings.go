@@ -12,14 +12,14 @@ import (
 // the HTTP API.
 type Kind string
 
-// The kinds.
+// These are the kinds of findings.
 const (
 	Ordinary   Kind = "ordinary" // usual work of the jobs
 	Repairable Kind = "mendable" // a pass repairs it
 	Manual     Kind = "people"   // a pass only reports it; an operator repairs it
 )
 
-// Finding is one line of a plan.
+// Finding is one line of the list that Findings returns.
 type Finding struct {
 	Kind   Kind
 	What   string
@@ -28,7 +28,7 @@ type Finding struct {
 	Action string // of a pass or an operator
 }
 
-// Findings lists a plan line by line; a line may have the count 0.
+// Findings lists the findings of a plan line by line. A line may have the count 0.
 func (p Plan) Findings() []Finding {
 	const manual = "look at them: a pass reports them and changes nothing"
 	return []Finding{
@@ -41,23 +41,16 @@ func (p Plan) Findings() []Finding {
 			Action: "correct them",
 			Detail: p.driftDetail(),
 		},
-		{
-			Kind: Repairable, What: "sealed events that other software changed", Count: int64(len(p.BrokenSeals)),
-			Action: "remove their seals and check them",
-		},
 		{Kind: Repairable, What: "maps of seats that don't agree with their locks", Count: int64(len(p.WrongMaps)), Action: "correct them"},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
-		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended, or that name none", Count: int64(len(p.EndedSales)), Action: manual},
+		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
 		{Kind: Manual, What: "locks with several CONFIRMED bookings", Count: int64(len(p.DoubleSales)), Action: manual},
-		{Kind: Manual, What: "locks whose seats are no whole number ≥ 1", Count: p.PoisonLocks, Action: manual},
-		{Kind: Manual, What: "events whose totalSeats is no whole number ≥ 0", Count: int64(len(p.PoisonEvents)), Action: manual},
-		{Kind: Manual, What: "events and users whose _id is no ObjectID", Count: p.Foreign, Action: manual},
-		{Kind: Manual, What: "events whose locks have too many seats to add up", Count: int64(len(p.Uncountable)), Action: manual},
 		{
 			Kind: Manual, What: "seats that several locks have",
-			Count:  p.DoubleSeats,
-			Action: "end all locks of each but one; while there are any, seatctl seat-index on lists them and changes nothing",
+			Count: p.DoubleSeats,
+			Action: "end all locks of each but one; in mongosh, db.seatlocks.find({eventId: ObjectId(\"EVENT\"), seatIds: \"SEAT\", " +
+				"status: {$in: [\"ACTIVE\", \"CONSUMED\", \"BLOCKED\"]}}) lists those of a seat",
 			Detail: p.doubleDetail(),
 		},
 		{Kind: Manual, What: "locks whose seats are in no place of the seating plan", Count: p.UnplacedLocks, Action: manual},
@@ -95,17 +88,17 @@ func (p Plan) Findings() []Finding {
 	}
 }
 
-// maxNamed bounds what a detail names.
+// maxNamed bounds the number of items that a detail names.
 const maxNamed = 3
 
-// driftDetail names the first few counters.
+// driftDetail names the first wrong counters.
 func (p Plan) driftDetail() string {
 	return detail(p.Drifts, func(d inventory.Correction) string {
 		return fmt.Sprintf("event %s: %d should be %d", d.EventID, d.Before, d.After)
 	})
 }
 
-// doubleDetail names the first few seats that several locks have.
+// doubleDetail names the first seats that several locks have.
 func (p Plan) doubleDetail() string {
 	return detail(p.FirstDoubles, func(d DoubleSeat) string { return fmt.Sprintf("seat %q of event %s", d.SeatID, d.EventID) })
 }
@@ -114,7 +107,7 @@ func eventDetail(events []holdfast.ID) string {
 	return detail(events, func(id holdfast.ID) string { return "event " + id.String() })
 }
 
-// detail names the first few of many.
+// detail names the first items of a list.
 func detail[T any](all []T, name func(T) string) string {
 	var names []string
 	for _, v := range all[:min(len(all), maxNamed)] {

@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
@@ -27,16 +27,13 @@ func countOf(p recovery.Plan, what string) (n int64) {
 	return n
 }
 
-// Other software takes an event's seating plan away while locks of its seats are alive: the event becomes an unseated
-// one. That is reported, and changes nothing.
+// An event loses its seating plan by a manual change while locks of its seats are live, and so becomes an unseated
+// one. A pass reports that, and changes nothing.
 func TestReconcile_ReportsAnEventThatLostItsPlan(t *testing.T) {
 	t.Parallel()
 	hall := holdfast.SeatingPlan{Name: "Hall", Categories: []holdfast.Category{{Key: "c", Name: "C"}}, Sections: []holdfast.Section{
 		{Key: "A", Name: "A", Category: "c", Rows: []holdfast.Row{{Key: "1", Count: 3}}}, {Key: "pit", Name: "Pit", Category: "c", Capacity: 5},
 	}}
-	set := func(value any) bson.D {
-		return bson.D{{Key: "$set", Value: bson.D{{Key: "seatingPlanId", Value: value}}}}
-	}
 	unset := bson.D{{Key: "$unset", Value: bson.D{{Key: "seatingPlanId", Value: ""}}}}
 	named, standing := holdfast.LockRequest{Wish: holdfast.Wish{SeatIDs: []string{"A-1-2"}}}, holdfast.LockRequest{Seats: 1}
 	standing.Wish.Section = "pit"
@@ -46,21 +43,15 @@ func TestReconcile_ReportsAnEventThatLostItsPlan(t *testing.T) {
 		change bson.D
 		want   int64
 	}{
-		"as it was":                      {lock: named, change: bson.D{{Key: "$set", Value: bson.D{{Key: "name", Value: "E"}}}}},
-		"a text":                         {lock: named, change: set("hall 1"), want: 1},
-		"the ID as a text":               {lock: named, change: set(ids.New().String()), want: 1},
-		"null":                           {lock: named, change: set(nil), want: 1},
-		"removed":                        {lock: named, change: unset, want: 1},
-		"a text, of general admission":   {lock: standing, change: set("hall 1"), want: 1},
-		"a text, after its lock's end":   {lock: named, ends: true, change: set("hall 1")},
-		"a text, of an event never sold": {change: set("hall 1")},
+		"as it was": {lock: named, change: bson.D{{Key: "$set", Value: bson.D{{Key: "name", Value: "E"}}}}},
+		"removed":   {lock: named, change: unset, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			event := w.SeatedEvent(hall)
 			if c.lock.Seats > 0 || c.lock.Wish.SeatIDs != nil {
-				c.lock.EventID, c.lock.UserID, c.lock.Until = event, ids.New(), testenv.Soon()
+				c.lock.EventID, c.lock.UserID, c.lock.Until = event, mongodb.NewID(), testenv.Soon()
 				lock, _, err := w.Seats.AcquireLock(w.Ctx(), c.lock)
 				if err == nil && c.ends {
 					_, err = w.Seats.ReleaseLock(w.Ctx(), lock.ID)

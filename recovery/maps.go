@@ -21,7 +21,7 @@ import (
 const maxMapsAtOnce = 4
 
 // checkMaps corrects the maps and counters of seated events that do not agree with their locks, and reports
-// what contradicts.
+// contradictions.
 func (p *pass) checkMaps(ctx context.Context) error {
 	seated, lost, err := p.seatedEvents(ctx)
 	if err != nil {
@@ -31,12 +31,9 @@ func (p *pass) checkMaps(ctx context.Context) error {
 		p.contradiction(ctx, "An event without a seating plan has locks of seats of one, and sells as an unseated event; "+
 			"set its seatingPlanId to the plan that it was sold with", slog.Any("eventId", id))
 	}
-	if err := p.keepInSight(ctx, lost...); err != nil {
-		return err
-	}
 	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
 		result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
-		if holdfast.HasCode(err, holdfast.CodeEventNotFound) { // deleted meanwhile
+		if holdfast.HasCode(err, holdfast.CodeEventNotFound) { // it was deleted meanwhile
 			return nil
 		}
 		if err != nil || result.Union == nil || result.IsSuspect {
@@ -69,15 +66,12 @@ func (p *pass) checkMaps(ctx context.Context) error {
 		if result.Overfull {
 			p.contradiction(ctx, "More is taken of general admission than a section has", slog.Any("eventId", id))
 		}
-		if len(union.Doubles)+len(union.Unplaced) > 0 || result.WrongTotal || result.Overfull {
-			return p.keepInSight(ctx, id)
-		}
 		return nil
 	})
 }
 
-// planMaps adds what a pass would find in the maps of seated events, and calls addCounters with what it would find
-// in their counters.
+// planMaps adds to the plan what a pass would find in the maps of seated events, and calls addCounters with what it
+// would find in their counters.
 func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counterPlan) error) error {
 	var mu sync.Mutex
 	defer func() {
@@ -100,7 +94,7 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 			}
 		}
 		if err != nil {
-			if errors.As(err, new(store.RejectedEventError)) {
+			if errors.Is(err, store.ErrUnusable) {
 				mu.Lock()
 				defer mu.Unlock()
 				plan.UnreadSeats = append(plan.UnreadSeats, id)
@@ -128,7 +122,7 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 	})
 }
 
-// leaveUnread passes an event that can't be read, unless the database does not answer.
+// leaveUnread skips an event that can't be read. It returns the error if the database does not answer.
 func (p *pass) leaveUnread(ctx context.Context, err error) error {
 	if ctx.Err() != nil || p.store().DB().Ping(ctx) != nil {
 		return err
@@ -136,9 +130,10 @@ func (p *pass) leaveUnread(ctx context.Context, err error) error {
 	return nil
 }
 
-// seatedEvents returns the seated events of the pass, and those that have no plan any more, but locks of its seats.
+// seatedEvents returns the seated events of the pass. lost are the events that have lost their plan, but have locks
+// of its seats.
 func (p *pass) seatedEvents(ctx context.Context) (seated, lost []holdfast.ID, err error) {
-	seated, lost, err = p.store().SeatedEvents(ctx, p.scope, p.broken)
+	seated, lost, err = p.store().SeatedEvents(ctx, p.scope)
 	if err == nil && len(lost) > 0 {
 		lost, err = p.store().WithSeatLocks(ctx, lost)
 	}
@@ -162,7 +157,7 @@ func (p *pass) eachSeated(ctx context.Context, events []holdfast.ID, handle func
 	return group.Wait()
 }
 
-// few are the first of many, for a log line.
+// few returns the first items of a list, for a log line.
 func few[T any](all []T) []T {
 	const most = 10
 	return slices.Clone(all[:min(len(all), most)])

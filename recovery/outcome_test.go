@@ -19,7 +19,7 @@ func TestReconcile_CountsWhatItCorrected(t *testing.T) {
 	w := testenv.New(t)
 	first, second := w.Event(10), w.Event(10)
 	w.Set("events", first, bson.D{{Key: "availableSeats", Value: 3}})
-	w.Set("events", second, bson.D{{Key: "oversold", Value: "four"}})
+	w.Set("events", second, bson.D{{Key: "oversold", Value: 4}})
 	report, err := w.Recovery.Reconcile(w.Ctx(), "run", slog.New(w.Log))
 	if err != nil || report.Found != 2 || report.Applied != 2 || report.Corrections != 2 {
 		t.Errorf("%+v, %v; want 2 found, applied and corrected", report, err)

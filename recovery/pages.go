@@ -9,22 +9,20 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
 const (
-	// eventPageSize is the number of events in a page; idPageSize is the number of sales or
-	// locks, of which only the IDs are read.
-	eventPageSize = store.EventPageSize
+	// eventPageSize is the number of events in a page. idPageSize is the number of sales or locks in a page, of
+	// which only the IDs are read.
+	eventPageSize = 1000
 	idPageSize    = 5000
 	// maxInFlight is how many pages are processed at a time: MongoDB uses one core for
 	// each.
 	maxInFlight = 4
 )
 
-// eachPage calls walk, which calls work for each page. work waits while maxInFlight pages
-// are in flight. The first error ends the walk.
+// eachPage calls walk, which calls work for each page. work waits while maxInFlight pages are in flight. The first
+// error ends the walk.
 func eachPage(ctx context.Context, walk func(ctx context.Context, work func(func() error)) error) error {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(maxInFlight)

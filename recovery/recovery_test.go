@@ -14,18 +14,17 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// The contract's log lines for a stale lock and a stale booking of other software, a wrong
-// counter and an INITIATED booking.
+// The contract has log lines for a stale lock, a stale booking, a wrong counter and an INITIATED booking.
 func TestRun_RepairsAfterAPartialFailure(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, user, lockID, bookingID := w.Event(100), ids.New(), ids.New(), ids.New()
+	event, user, lockID, bookingID := w.Event(100), mongodb.NewID(), mongodb.NewID(), mongodb.NewID()
 	past := time.Date(2026, 1, 29, 6, 30, 0, 0, time.UTC)
 	w.Insert("seatlocks", bson.D{{Key: "_id", Value: lockID}, {Key: "eventId", Value: event}, {Key: "userId", Value: user},
 		{Key: "seats", Value: 2},
@@ -98,19 +97,15 @@ func TestRun_ConsumesSoldLocksAndReportsContradictions(t *testing.T) {
 func TestRun_CountsLocksBeyondTheTotalAsOversold(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, broken := w.Event(10), w.Event(10)
+	event := w.Event(10)
 	w.Acquire(event, 6, testenv.Soon())
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: 7}, {Key: "status", Value: "CONSUMED"},
 		{Key: "expiresAt", Value: time.Now()}})
 	w.Insert("seatlocks", bson.D{{Key: "eventId", Value: event}, {Key: "seats", Value: "many"}, {Key: "status", Value: "ACTIVE"},
 		{Key: "expiresAt", Value: time.Now()}})
-	w.Set("events", broken, bson.D{{Key: "totalSeats", Value: "ten"}})
 	report := w.Recover()
 	if available, oversold := w.Available(event); available != 0 || oversold != 3 || report.Oversold != 1 {
 		t.Errorf("available %d, oversold %d, report %+v; want 0 and 3", available, oversold, report)
-	}
-	if len(w.Log.Lines("count 0")) != 1 || len(w.Log.Lines("totalSeats is no whole number")) != 1 {
-		t.Error("poison was not reported")
 	}
 }
 
@@ -120,9 +115,7 @@ func TestReconcile_CorrectsEveryKindOfWrongCounter(t *testing.T) {
 	for name, wrong := range map[string]bson.D{
 		"too low": {{Key: "availableSeats", Value: 1}}, "too high": {{Key: "availableSeats", Value: 10}},
 		"negative": {{Key: "availableSeats", Value: -5}}, "beyond": {{Key: "availableSeats", Value: 99.0}},
-		"text": {{Key: "availableSeats", Value: "six"}}, "fraction": {{Key: "availableSeats", Value: 5.5}},
-		"oversold": {{Key: "oversold", Value: 3}}, "oversold text": {{Key: "oversold", Value: "x"}},
-		"oversold negative": {{Key: "oversold", Value: -2}}, "both": {{Key: "availableSeats", Value: 8}, {Key: "oversold", Value: 2}},
+		"oversold": {{Key: "oversold", Value: 3}}, "both": {{Key: "availableSeats", Value: 8}, {Key: "oversold", Value: 2}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			event := w.Event(10)
@@ -166,8 +159,8 @@ func TestRepair_SeveralAtOnceCorrectOnce(t *testing.T) {
 	}
 }
 
-// Two processes run recovery in a loop. Meanwhile customers acquire, book, confirm and
-// cancel, and other software corrupts the counter.
+// Two processes run recovery in a loop. Meanwhile customers acquire, book, confirm and cancel, and the counter is
+// changed by hand.
 func TestRun_RepeatsDuringASale(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -227,7 +220,9 @@ func customer(ctx context.Context, t *testing.T, w *testenv.Env, event holdfast.
 	if rand.IntN(2) == 0 {
 		until = testenv.Soon()
 	}
-	lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(4), Until: until})
+	lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{
+		EventID: event, UserID: mongodb.NewID(), Seats: 1 + rand.Int64N(4), Until: until,
+	})
 	if err == nil && rand.IntN(3) == 0 {
 		_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 	} else if err == nil {
@@ -267,7 +262,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 		if i < due {
 			at = time.Now().Add(-time.Hour)
 		}
-		docs = append(docs, bson.D{{Key: "eventId", Value: event}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 1},
+		docs = append(docs, bson.D{{Key: "eventId", Value: event}, {Key: "userId", Value: mongodb.NewID()}, {Key: "seats", Value: 1},
 			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: at}})
 	}
 	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
@@ -281,7 +276,7 @@ func TestSweepAndReconcile_GetThroughOnASellingEvent(t *testing.T) {
 	for range 64 {
 		all.Go(func() {
 			for ctx.Err() == nil {
-				_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+				_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
 				if err == nil {
 					locked.Add(1)
 				} else if ctx.Err() == nil {
@@ -338,7 +333,7 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	b := w.Book(pending, testenv.Past())
 	sold := w.Acquire(drifted, 1, testenv.Soon())
 	confirmed := w.Book(sold, testenv.Soon())
-	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // other software leaves the lock ACTIVE
+	w.Set("bookings", confirmed.ID, bson.D{{Key: "status", Value: "CONFIRMED"}}) // the lock stays ACTIVE
 	w.Set("events", drifted, bson.D{{Key: "availableSeats", Value: 3}})
 	w.Recover()
 	named("seatlocks", lock.ID)
@@ -351,7 +346,7 @@ func TestRun_IsNamedInTheDocumentsThatItChanges(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// Other software died between its booking and its lock. The audit marks the lock, due or not.
+// A booking is CONFIRMED, and its lock is still ACTIVE. The audit marks the lock, due or not.
 func TestReconcile_ConsumesSoldLocks(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

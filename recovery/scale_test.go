@@ -10,7 +10,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -22,13 +22,13 @@ func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	const events, wrong = 2500, 250
 	var docs, locks []any
 	for i := range events {
-		id, available := ids.New(), 8
+		id, available := mongodb.NewID(), 8
 		if i%(events/wrong) == 0 {
 			available += 1 - 2*(i%20/10) // one too many, or too few
 		}
 		docs = append(docs, bson.D{{Key: "_id", Value: id}, {Key: "name", Value: "Event"}, {Key: "totalSeats", Value: 10},
 			{Key: "availableSeats", Value: available}})
-		locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "userId", Value: ids.New()}, {Key: "seats", Value: 2},
+		locks = append(locks, bson.D{{Key: "eventId", Value: id}, {Key: "userId", Value: mongodb.NewID()}, {Key: "seats", Value: 2},
 			{Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 	}
 	for name, all := range map[string][]any{"events": docs, "seatlocks": locks} {
@@ -40,7 +40,7 @@ func TestReconcile_SeveralAtOnceCorrectEachCounterOnce(t *testing.T) {
 	var corrections atomic.Int64
 	for range 3 {
 		runs.Go(func() {
-			report, err := w.Recovery.Reconcile(w.Ctx(), ids.New().String(), slog.New(w.Log))
+			report, err := w.Recovery.Reconcile(w.Ctx(), mongodb.NewID().String(), slog.New(w.Log))
 			if err != nil {
 				t.Error(err)
 			}

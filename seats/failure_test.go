@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -61,7 +60,7 @@ func TestAcquire_LostRepliesOfCommitsAreSettled(t *testing.T) {
 		var all sync.WaitGroup
 		for range 50 {
 			all.Go(func() {
-				if _, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}); err != nil {
+				if _, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1}); err != nil {
 					t.Error(err)
 				}
 			})
@@ -91,7 +90,7 @@ func TestAcquire_CommitsNeverAnsweredAreSettledByALaterTransaction(t *testing.T)
 			var all sync.WaitGroup
 			for i := range 20 {
 				all.Go(func() {
-					q := holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: []string{"", "key"}[i%2]}
+					q := holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1, Key: []string{"", "key"}[i%2]}
 					if _, replayed, err := w.Seats.AcquireLock(w.Ctx(), q); err != nil || replayed {
 						t.Error(replayed, err)
 					}
@@ -116,36 +115,6 @@ var (
 		{Key: "code", Value: 64}, {Key: "errmsg", Value: "waiting for replication timed out"},
 	}}}
 )
-
-// A document that MongoDB rejects fails only its own request.
-func TestAcquire_OneBadRequestNeverFailsItsNeighbours(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event, rejected := w.Event(1000), ids.New()
-	if err := w.DB.RunCommand(w.Ctx(), bson.D{{Key: "collMod", Value: "seatlocks"},
-		{Key: "validator", Value: bson.D{{Key: "userId", Value: bson.D{{Key: "$ne", Value: rejected}}}}}}).Err(); err != nil {
-		t.Fatal(err)
-	}
-	release := w.HoldEvent(event.String()) // so that the other requests wait and are committed together
-	var all sync.WaitGroup
-	for i := range 30 {
-		user := ids.New()
-		if i == 7 {
-			user = rejected
-		}
-		all.Go(func() {
-			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1})
-			if (err != nil) != (user == rejected) {
-				t.Error(user == rejected, err)
-			}
-		})
-	}
-	release()
-	all.Wait()
-	if available, _ := w.Available(event); available != 971 {
-		t.Errorf("available %d, want 971", available)
-	}
-}
 
 // The first transaction that conflicts with a dead process's transaction ends it, long
 // before the server would.

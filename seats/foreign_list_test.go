@@ -8,7 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -32,7 +32,7 @@ func walk[T any](t *testing.T, idOf func(T) holdfast.ID, read func(holdfast.Page
 	return nil
 }
 
-// Documents whose _id is no ObjectID have no name in the API. A list leaves them out, wherever
+// Documents whose _id is not an ObjectID have no ID in the API. A list leaves them out, wherever
 // MongoDB sorts them, and shows every other document once.
 func TestList_LeavesOutForeignIDs(t *testing.T) {
 	t.Parallel()
@@ -43,7 +43,7 @@ func TestList_LeavesOutForeignIDs(t *testing.T) {
 		lock := w.Acquire(event, 1, testenv.Soon())
 		events, locks, bookings = append(events, w.Event(1)), append(locks, lock.ID), append(bookings, w.Book(lock, testenv.Soon()).ID)
 	}
-	user := ids.New()
+	user := mongodb.NewID()
 	for _, id := range []any{
 		nil, 1, 2.5, "a", "b", "c", bson.D{{Key: "a", Value: 1}}, bson.Binary{Data: []byte("x")}, holdfast.ID{}, true, time.Unix(1, 0),
 		bson.Timestamp{T: 1}, bson.MinKey{}, bson.MaxKey{},

@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -17,7 +17,7 @@ import (
 func TestAcquire_SameKeyTakesSeatsOnce(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, user := w.Event(100), ids.New()
+	event, user := w.Event(100), mongodb.NewID()
 	request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 3, Key: "k"}
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	var made, replayed atomic.Int32
@@ -52,7 +52,7 @@ func TestAcquire_SameKeyTakesSeatsOnce(t *testing.T) {
 func TestAcquire_KeyReturnsTheLockInItsPresentState(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, user := w.Event(2), ids.New()
+	event, user := w.Event(2), mongodb.NewID()
 	request := holdfast.LockRequest{EventID: event, UserID: user, Seats: 2, Key: "k"}
 	lock, _, err := w.Seats.AcquireLock(w.Ctx(), request)
 	wantCode(t, err, "")

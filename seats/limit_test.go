@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -16,7 +16,7 @@ func TestAcquire_LimitOfAUserHoldsAgainstConcurrentRequests(t *testing.T) {
 	w := testenv.New(t)
 	created, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 4})
 	wantCode(t, err, "")
-	user := ids.New()
+	user := mongodb.NewID()
 	other := testenv.Open(t, w.URI, w.DB.Name())
 	var won atomic.Int64
 	var all sync.WaitGroup
@@ -42,7 +42,7 @@ func TestAcquire_DueSeatsDoNotCountAgainstTheLimitOfAUser(t *testing.T) {
 	w := testenv.New(t)
 	created, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "E", TotalSeats: 100, MaxSeatsPerUser: 2})
 	wantCode(t, err, "")
-	q := holdfast.LockRequest{EventID: created.ID, UserID: ids.New(), Seats: 2, Until: testenv.Past()}
+	q := holdfast.LockRequest{EventID: created.ID, UserID: mongodb.NewID(), Seats: 2, Until: testenv.Past()}
 	_, _, err = w.Seats.AcquireLock(w.Ctx(), q)
 	wantCode(t, err, "")
 	q.Until = holdfast.Until{}

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -15,7 +15,7 @@ func TestList_RefusesFiltersThatNothingCanMatch(t *testing.T) {
 	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
 	w.Book(lock, testenv.Soon())
 	var unset, unknown holdfast.ID
-	unknown = ids.New()
+	unknown = mongodb.NewID()
 	for _, row := range []struct {
 		name        string
 		event, user *holdfast.ID

@@ -8,7 +8,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -26,7 +25,7 @@ func TestEventWrites_AnswerTheTruthWhateverFails(t *testing.T) {
 		for _, command := range commands {
 			for name, failure := range writeFailures() {
 				t.Run(operation+"/"+command+"/"+name, func(t *testing.T) {
-					id := ids.New()
+					id := mongodb.NewID()
 					write := func(ctx context.Context) error {
 						if operation == "create" {
 							n := holdfast.NewEvent{ID: id, Name: id.String(), TotalSeats: 5}

@@ -14,21 +14,21 @@ import (
 const readTimeout = 10 * time.Second
 
 // reads lets concurrent callers share reads. A caller never gets a read that began before the call: it may
-// have been told of something newer. So at most one read of a key is in flight, and at most one waits.
+// already know of a later change. So at most one read of a key is in flight, and at most one waits.
 type reads[K comparable, V any] struct {
 	mu      sync.Mutex
-	waiting map[K]*read[V] // have not begun; nil: one is in flight, and none waits
+	waiting map[K]*read[V] // reads that have not begun; nil if a read is in flight and none waits
 }
 
 type read[V any] struct {
-	find  func() (V, error) // with the values of the caller that asked first
+	find  func() (V, error) // has the context values of the first caller
 	done  chan struct{}
 	value V
 	err   error
 }
 
-// get returns what a read finds that begins now or later. The value is shared: it must not be changed. If ctx
-// ends before, get fails with UNAVAILABLE. A panic of find is an error of its read.
+// get returns the value of a read that begins now or later. The value is shared, so it must not be changed. If ctx
+// ends first, get fails with UNAVAILABLE. A panic of find is an error of its read.
 func (r *reads[K, V]) get(ctx context.Context, key K, find func(context.Context) (V, error)) (V, error) {
 	r.mu.Lock()
 	if r.waiting == nil {
@@ -69,8 +69,8 @@ func (r *reads[K, V]) run(key K) {
 	}
 }
 
-// findShared reads for the caller of ctx, and for others: the end of ctx does not end it. No caller's goroutine
-// runs it, so that a panic would end the process.
+// findShared reads for the caller of ctx and for others, so the end of ctx does not end it. It recovers a panic, which would
+// end the process, because it does not run in a caller's goroutine.
 func findShared[V any](ctx context.Context, find func(context.Context) (V, error)) (value V, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTimeout)
 	defer cancel()

@@ -78,7 +78,7 @@ func TestReads_APanicFailsItsReadAlone(t *testing.T) {
 		}()
 		synctest.Wait()
 		close(goOn)
-		if err := <-first; err == nil || holdfast.CodeOf(err) != "" { // what panics is no answer
+		if err := <-first; err == nil || holdfast.CodeOf(err) != "" { // a panic must not be an answer
 			t.Errorf("the read that panicked: %v", err)
 		}
 		if err := <-next; err != nil {

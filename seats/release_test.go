@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
 )
@@ -32,7 +32,7 @@ func TestRelease_AnswersByTheLocksState(t *testing.T) {
 		"EXPIRED":  {withStatus(holdfast.LockExpired), holdfast.CodeLockExpired},
 		"CONSUMED": {withStatus(holdfast.LockConsumed), holdfast.CodeLockConsumed},
 		"due":      {func() holdfast.ID { return w.Acquire(event, 1, testenv.Past()).ID }, holdfast.CodeLockExpired},
-		"none":     {ids.New, holdfast.CodeLockNotFound},
+		"none":     {mongodb.NewID, holdfast.CodeLockNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.Seats.ReleaseLock(w.Ctx(), c.lock())
@@ -76,7 +76,7 @@ func TestRelease_ReducesOversoldSeatsFirst(t *testing.T) {
 	if available, oversold := w.Available(event); available != 0 || oversold != 1 {
 		t.Errorf("available %d, oversold %d, want 0 and 1", available, oversold)
 	}
-	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
 	wantCode(t, err, holdfast.CodeSeatsUnavailable)
 	if _, err := w.Seats.ReleaseLock(w.Ctx(), second.ID); err != nil {
 		t.Fatal(err)

@@ -9,42 +9,33 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// Halls are the plans of seated events, compiled.
-type Halls interface {
-	// Hall returns the hall of a plan. It refuses with SEATING_PLAN_NOT_FOUND.
-	Hall(ctx context.Context, planID ID) (*seating.Hall, error)
-}
-
 // MaxBlockedAtOnce bounds the seats of one block.
 const MaxBlockedAtOnce = 10_000
 
-// seat completes a request for an event: a seated one has the seats of its plan, and the default rules
-// where it names none. It returns its general admission.
+// seat completes a request for an event. A seated event gets the seats of its plan, and the default for each rule
+// that it does not name. It returns the capacities of general admission.
 func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.SectionCapacity, error) {
 	rules := &n.Seating
 	switch {
 	case rules.PlanID.IsZero() && len(n.Sections) > 0:
-		return nil, holdfast.RefuseInput("body.sections", "The event has no seating plan.")
+		return nil, holdfast.RefuseInput("body.sections", "sections needs a seatingPlanId. Give it, or leave sections out.")
 	case rules.PlanID.IsZero():
 		return nil, checkRules(*rules)
 	case n.TotalSeats != 0:
-		return nil, holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId. An event has the seats of its plan.")
-	case s.store.DB().Shared():
-		return nil, holdfast.Refuse(holdfast.CodeUnavailable,
-			"Events with a seating plan need a finished upgrade: stop the processes of the former version, then run seatctl upgrade finish.")
+		return nil, holdfast.RefuseInput("body.totalSeats", "Give either totalSeats or seatingPlanId, not both.")
 	}
 	rules.OrphanRule = cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)
 	rules.AccessiblePolicy = cmp.Or(rules.AccessiblePolicy, holdfast.AccessibleReserved)
 	if err := cmp.Or(checkRules(*rules), checkSections(n.Sections)); err != nil {
 		return nil, err
 	}
-	hall, err := s.halls.Hall(ctx, rules.PlanID)
+	hall, err := s.plans.Hall(ctx, rules.PlanID)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +51,7 @@ func (s *Service) seat(ctx context.Context, n *holdfast.NewEvent) ([]holdfast.Se
 	return free.Capacities(), nil
 }
 
-// checkRules refuses rules that no event has. Empty ones are the defaults.
+// checkRules refuses invalid rules. Empty rules are the defaults.
 func checkRules(rules holdfast.Seating) error {
 	return checkChange(holdfast.EventChange{
 		OrphanRule:       new(cmp.Or(rules.OrphanRule, holdfast.OrphansAllowed)),
@@ -78,12 +69,12 @@ func (s *Service) findPlan(ctx context.Context, eventID ID, c holdfast.EventChan
 	if err != nil || e.Seating.PlanID.IsZero() {
 		return err // the decision refuses an event without a plan
 	}
-	_, err = s.halls.Hall(ctx, *c.SeatingPlanID)
+	_, err = s.plans.Hall(ctx, *c.SeatingPlanID)
 	return err
 }
 
-// ChangeSeats replaces the seats of a lock: by all of the wish, or the lock stays as it is. seats is the
-// number of seats, or 0 where the wish names them. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
+// ChangeSeats replaces the seats of a lock by all seats of the wish, or leaves the lock as it is. seats is the
+// number of seats, or 0 if the wish names them. It refuses with LOCK_NOT_FOUND, LOCK_EXPIRED,
 // LOCK_CONSUMED, LOCK_RELEASED, LOCK_HAS_BOOKING, SEAT_LIMIT_REACHED, EVENT_NOT_ON_SALE,
 // SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED or VALIDATION_FAILED. After OUTCOME_UNKNOWN the
 // same request may be sent again.
@@ -108,7 +99,7 @@ func (s *Service) BlockSeats(ctx context.Context, eventID ID, seatIDs []string) 
 	if err := checkBlock(seatIDs); err != nil {
 		return 0, err
 	}
-	result, err := s.pipeline.Submit(ctx, eventID, inventory.Block{SeatIDs: slices.Clone(seatIDs), LockID: ids.New()})
+	result, err := s.pipeline.Submit(ctx, eventID, inventory.Block{SeatIDs: slices.Clone(seatIDs), LockID: mongodb.NewID()})
 	return orZero(result.Event).Seating.BlockedSeats, err
 }
 
@@ -125,15 +116,15 @@ func (s *Service) UnblockSeats(ctx context.Context, eventID ID, seatIDs []string
 
 func checkBlock(seatIDs []string) error {
 	if n := len(seatIDs); n < 1 || n > MaxBlockedAtOnce {
-		return holdfast.RefuseInput("body.seatIds", "Give 1 to %d seats.", MaxBlockedAtOnce)
+		return holdfast.RefuseInput("body.seatIds", "seatIds must have between 1 and %d items.", MaxBlockedAtOnce)
 	}
 	return nil
 }
 
-// SeatMap is what is taken of a seated event at one revision.
+// SeatMap is the occupancy of a seated event at one revision.
 type SeatMap = store.SeatMap
 
-// SeatMap reads the map of a seated event, as it is when SeatMap is called or later: concurrent callers share
+// SeatMap reads the map of a seated event, in its state at the call or later, because concurrent callers share
 // a read. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without a plan.
 func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
 	return s.maps.get(ctx, eventID, func(ctx context.Context) (SeatMap, error) {
@@ -142,8 +133,8 @@ func (s *Service) SeatMap(ctx context.Context, eventID ID) (SeatMap, error) {
 	})
 }
 
-// SeatsAt reads the map of a seated event, and the Seq of that state (see store.Change). A map that can't be read is made
-// from the locks first: an event that other software has written has none. It refuses like SeatMap.
+// SeatsAt reads the map of a seated event, and the Seq of that state (see store.Change). A map that can't be read is first
+// computed from the locks: an event that other software has written has none. It refuses like SeatMap.
 func (s *Service) SeatsAt(ctx context.Context, eventID ID) (SeatMap, int64, error) {
 	m, seq, err := s.store.SeatsAt(ctx, eventID)
 	if !errors.Is(err, store.ErrMap) {
@@ -157,7 +148,7 @@ func (s *Service) SeatsAt(ctx context.Context, eventID ID) (SeatMap, int64, erro
 
 func errNoPlan() error { return holdfast.RefuseInput("path.id", "The event has no seating plan.") }
 
-// Seat says which lock has a seat. It refuses with EVENT_NOT_FOUND, SEAT_NOT_FOUND, or VALIDATION_FAILED
+// Seat returns a seat and the lock that has it. It refuses with EVENT_NOT_FOUND, SEAT_NOT_FOUND, or VALIDATION_FAILED
 // for an event without a plan.
 func (s *Service) Seat(ctx context.Context, eventID ID, seatID string) (holdfast.SeatHolder, error) {
 	e, err := s.store.Event(ctx, eventID)
@@ -167,7 +158,7 @@ func (s *Service) Seat(ctx context.Context, eventID ID, seatID string) (holdfast
 	if e.Seating.PlanID.IsZero() {
 		return holdfast.SeatHolder{}, errNoPlan()
 	}
-	hall, err := s.halls.Hall(ctx, e.Seating.PlanID)
+	hall, err := s.plans.Hall(ctx, e.Seating.PlanID)
 	if err != nil {
 		return holdfast.SeatHolder{}, err
 	}
@@ -180,8 +171,8 @@ func (s *Service) Seat(ctx context.Context, eventID ID, seatID string) (holdfast
 	return holder, err
 }
 
-// Places says where the seats of a lock or a booking are, in plan order; none in an unseated event. A
-// seat that the plan does not have comes last, with its ID alone.
+// Places returns the places of the seats of a lock or a booking, in plan order; none in an unseated event. A
+// seat that the plan does not have is last, with its ID alone.
 func (s *Service) Places(ctx context.Context, eventID ID, seatIDs []string, section string) ([]holdfast.Place, error) {
 	if len(seatIDs) == 0 && section == "" {
 		return nil, nil
@@ -191,7 +182,7 @@ func (s *Service) Places(ctx context.Context, eventID ID, seatIDs []string, sect
 		return nil, err
 	}
 	if !hasAll(hall, seatIDs) { // the plan may have changed
-		s.plans.forget(eventID)
+		s.planIDs.forget(eventID)
 		if hall, err = s.hallOf(ctx, eventID); err != nil || hall == nil {
 			return nil, err
 		}
@@ -204,7 +195,7 @@ func (s *Service) PlacesIn(ctx context.Context, planID ID, seatIDs []string, sec
 	if planID.IsZero() || len(seatIDs) == 0 && section == "" {
 		return nil, nil
 	}
-	hall, err := s.halls.Hall(ctx, planID)
+	hall, err := s.plans.Hall(ctx, planID)
 	if err != nil {
 		return nil, err
 	}
@@ -254,35 +245,35 @@ func placeOf(hall *seating.Hall, at seating.Place) holdfast.Place {
 	}
 }
 
-// planTTL is how long the plan of an event is remembered for answers. A new plan has every seat that a lock
-// has, but it may have it in another row: other processes learn that within this time.
+// planTTL is how long the plan of an event is cached for answers. A new plan has every seat that a lock
+// has, but perhaps in another row; other processes notice the new plan within this time.
 const planTTL = 10 * time.Second
 
-// maxPlans bounds the remembered plans. A forgotten one costs a read.
+// maxPlans bounds the cached plans. A plan that was evicted costs a read.
 const maxPlans = 10_000
 
-// planCache has the plans of events.
+// planCache caches the plans of events.
 type planCache struct {
 	mu     sync.Mutex
 	plans  map[ID]ID
-	oldest time.Time // when the first of them was read
+	oldest time.Time // when the oldest entry was read
 }
 
-// hallOf returns the hall of an event; nil: the event is unseated, or there is none.
+// hallOf returns the hall of an event; nil if the event is unseated, or there is none.
 func (s *Service) hallOf(ctx context.Context, eventID ID) (*seating.Hall, error) {
-	planID, known := s.plans.recall(eventID, s.now())
+	planID, known := s.planIDs.recall(eventID, s.now())
 	if !known {
 		e, err := s.store.Event(ctx, eventID)
 		if err != nil && !holdfast.IsNotFound(err) {
 			return nil, err
 		}
 		planID = e.Seating.PlanID
-		s.plans.keep(eventID, planID, s.now())
+		s.planIDs.keep(eventID, planID, s.now())
 	}
 	if planID.IsZero() {
 		return nil, nil //nolint:nilnil // an unseated event has none
 	}
-	hall, err := s.halls.Hall(ctx, planID)
+	hall, err := s.plans.Hall(ctx, planID)
 	if holdfast.IsNotFound(err) { // other software removed it
 		return nil, nil //nolint:nilnil // nothing is known of the places
 	}

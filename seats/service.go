@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -20,25 +20,25 @@ type ID = holdfast.ID
 type Service struct {
 	pipeline *pipeline.Pipeline
 	store    *store.Store
-	halls    Halls
-	plans    planCache
+	plans    *Plans
+	planIDs  planCache
 	maps     reads[ID, SeatMap]
 	maxTTL   time.Duration
 	now      func() time.Time
 }
 
 // New returns the inventory of a pipeline's database. maxTTL is the maximum time of a lock.
-func New(p *pipeline.Pipeline, halls Halls, maxTTL time.Duration) *Service {
-	return &Service{pipeline: p, store: p.Store(), halls: halls, maxTTL: maxTTL, now: p.Store().DB().Clock()}
+func New(p *pipeline.Pipeline, plans *Plans, maxTTL time.Duration) *Service {
+	return &Service{pipeline: p, store: p.Store(), plans: plans, maxTTL: maxTTL, now: p.Store().DB().Clock()}
 }
 
-// AcquireLock locks seats. replayed says that an earlier request with the same idempotency
-// key made the lock; it is returned in its present state.
+// AcquireLock locks seats. replayed reports that an earlier request with the same idempotency
+// key made the lock, which is returned in its present state.
 //
 // It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
 // EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED
 // or VALIDATION_FAILED.
-// UNAVAILABLE: no seats are kept. OUTCOME_UNKNOWN: the same request with the same key
+// UNAVAILABLE means that no seats are locked. After OUTCOME_UNKNOWN the same request with the same key
 // returns the lock if it was made.
 func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
 	r.Wish = r.Wish.Clone() // the caller may change it after the check
@@ -51,7 +51,7 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
 		return holdfast.Lock{}, false, err
 	}
-	c := inventory.Acquire{LockRequest: r, LockID: ids.New()}
+	c := inventory.Acquire{LockRequest: r, LockID: mongodb.NewID()}
 	if r.Key != "" {
 		c.RequestHash = r.Hash()
 	}
@@ -101,7 +101,7 @@ func (s *Service) ListLocks(ctx context.Context, f holdfast.LockFilter, page hol
 	return s.store.Locks(ctx, f, page)
 }
 
-// ErrEventExists says that an event with the requested ID exists.
+// ErrEventExists means that an event with the requested ID exists.
 var ErrEventExists error = store.ErrEventExists
 
 // CreateEvent is CreateEventOnce without a key.
@@ -111,8 +111,8 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 }
 
 // CreateEventOnce puts an event on sale with all its seats. Without an EventDate the event
-// has no date. replayed says that an earlier
-// request with the same key did; the event is returned in its present state. It refuses with
+// has no date. replayed reports that an earlier
+// request with the same key created the event, which is returned in its present state. It refuses with
 // IDEMPOTENCY_KEY_REUSED or SEATING_PLAN_NOT_FOUND, or fails with ErrEventExists. After OUTCOME_UNKNOWN the event may
 // exist; the same request with the same key returns it.
 func (s *Service) CreateEventOnce(
@@ -141,12 +141,12 @@ func (s *Service) CreateEventOnce(
 	}
 	now := s.now().UTC().Truncate(time.Millisecond)
 	e = holdfast.Event{
-		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: n.EventDate.UTC().Truncate(time.Millisecond),
+		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: holdfast.Instant(n.EventDate),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
 		Seating: n.Seating, Sections: sections, LatePayments: late,
 	}
 	if e.ID.IsZero() {
-		e.ID = ids.New()
+		e.ID = mongodb.NewID()
 	}
 	id, replayed, err := s.store.CreateEvent(ctx, e, key, hash)
 	switch {
@@ -158,12 +158,12 @@ func (s *Service) CreateEventOnce(
 	return e, replayed, err
 }
 
-// UpdateEvent changes an event, also during its sale: taken seats stay taken. It refuses
+// UpdateEvent changes an event, even during its sale. Taken seats stay taken. It refuses
 // with EVENT_NOT_FOUND, SEATING_PLAN_NOT_FOUND, CAPACITY_BELOW_TAKEN, or EVENT_NOT_ON_SALE if a
 // cancelled event is to sell again.
 //
-// A new seating plan has every seat and every area of general admission that is taken. Capacities that
-// the event has set stay where the new plan has the section and they suffice; Sections apply to the new plan.
+// A new seating plan must have every seat and every area of general admission that is taken. A capacity that
+// the event has set stays if the new plan has the section and the capacity suffices. Sections apply to the new plan.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
 	c = c.Clone() // the caller may change its values after the check
 	if err := checkChange(c); err != nil {
@@ -174,7 +174,7 @@ func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange
 	}
 	result, err := s.pipeline.Change(ctx, id, inventory.ChangeEvent{EventChange: c})
 	if c.SeatingPlanID != nil {
-		s.plans.forget(id)
+		s.planIDs.forget(id)
 	}
 	return orZero(result.Event).Answer(), err
 }
@@ -192,31 +192,31 @@ func checkChange(c holdfast.EventChange) error {
 		}
 	}
 	if n := c.TotalSeats; n != nil && (*n < 1 || *n > holdfast.MaxSeats) {
-		return holdfast.RefuseInput("body.totalSeats", "An event has between 1 and %d seats.", holdfast.MaxSeats)
+		return holdfast.RefuseInput("body.totalSeats", "totalSeats must be between 1 and %d.", holdfast.MaxSeats)
 	}
 	if n := c.MaxSeatsPerUser; n != nil && (*n < 0 || *n > holdfast.MaxSeats) {
-		return holdfast.RefuseInput("body.maxSeatsPerUser", "A limit is between 1 and %d; 0 means no limit.", holdfast.MaxSeats)
+		return holdfast.RefuseInput("body.maxSeatsPerUser", "maxSeatsPerUser must be between 1 and %d, or 0 for no limit.", holdfast.MaxSeats)
 	}
 	if r := c.OrphanRule; r != nil && !slices.Contains(holdfast.OrphanRules(), *r) {
-		return holdfast.RefuseInput("body.orphanRule", "An orphan rule is ALLOW or REFUSE.")
+		return holdfast.RefuseInput("body.orphanRule", "orphanRule must be ALLOW or REFUSE.")
 	}
 	if p := c.AccessiblePolicy; p != nil && !slices.Contains(holdfast.AccessiblePolicies(), *p) {
-		return holdfast.RefuseInput("body.accessiblePolicy", "A policy is RESERVED or OPEN.")
+		return holdfast.RefuseInput("body.accessiblePolicy", "accessiblePolicy must be RESERVED or OPEN.")
 	}
 	if p := c.LatePayments; p != nil && !slices.Contains(holdfast.LatePaymentPolicies(), *p) {
-		return holdfast.RefuseInput("body.latePayments", "A policy is REFUSE or ACCEPT.")
+		return holdfast.RefuseInput("body.latePayments", "latePayments must be REFUSE or ACCEPT.")
 	}
 	if n := c.LateSeconds; n != nil && (*n < 0 || *n > holdfast.MaxLatePaymentSeconds) {
-		return holdfast.RefuseInput("body.latePaymentSeconds", "The time is between 0 and %d seconds.", holdfast.MaxLatePaymentSeconds)
+		return holdfast.RefuseInput("body.latePaymentSeconds", "latePaymentSeconds must be between 0 and %d.", holdfast.MaxLatePaymentSeconds)
 	}
 	if p := c.SeatingPlanID; p != nil && p.IsZero() {
-		return holdfast.RefuseInput("body.seatingPlanId", "Give the ID of a seating plan.")
+		return holdfast.RefuseInput("body.seatingPlanId", "The ID must not be all zeros. Give the ID of a seating plan.")
 	}
 	if err := checkSections(c.Sections); err != nil {
 		return err
 	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
-		return holdfast.RefuseInput("body.status", "A status is ON_SALE, CLOSED or CANCELLED.")
+		return holdfast.RefuseInput("body.status", "status must be ON_SALE, CLOSED or CANCELLED.")
 	}
 	return nil
 }
@@ -224,15 +224,15 @@ func checkChange(c holdfast.EventChange) error {
 // checkSections refuses capacities that no section can have, and sections that are named twice.
 func checkSections(sections []holdfast.SectionCapacity) error {
 	if len(sections) > holdfast.MaxPlanSections {
-		return holdfast.RefuseInput("body.sections", "Give %d sections at most.", holdfast.MaxPlanSections)
+		return holdfast.RefuseInput("body.sections", "sections must have at most %d items.", holdfast.MaxPlanSections)
 	}
 	seen := make(map[string]bool, len(sections))
 	for i, s := range sections {
 		if s.Capacity < 1 || s.Capacity > holdfast.MaxSeats {
-			return holdfast.RefuseInput(holdfast.SectionField(i, "capacity"), "A section has between 1 and %d seats.", holdfast.MaxSeats)
+			return holdfast.RefuseInput(holdfast.SectionField(i, "capacity"), "capacity must be between 1 and %d.", holdfast.MaxSeats)
 		}
 		if seen[s.Key] {
-			return holdfast.RefuseInput(holdfast.SectionField(i, "key"), "The section is named twice.")
+			return holdfast.RefuseInput(holdfast.SectionField(i, "key"), "The section is named twice. Name it once.")
 		}
 		seen[s.Key] = true
 	}

@@ -9,7 +9,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -20,7 +20,7 @@ func TestSoldOut_GoesOnAfterAProcessDiedInATransaction(t *testing.T) {
 	event := w.Event(1)
 	w.Acquire(event, 1, testenv.Soon())
 	ask := func(key string) error {
-		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1, Key: key})
+		_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1, Key: key})
 		return err
 	}
 	if err := ask("before"); !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
@@ -39,7 +39,7 @@ func TestSoldOut_SellsAgainOnceSeatsComeBack(t *testing.T) {
 	w := testenv.New(t)
 	event := w.Event(1)
 	lock := w.Acquire(event, 1, testenv.Soon())
-	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+	_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
 	if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 		t.Errorf("sold out: %v", err)
 	}
@@ -60,7 +60,7 @@ func TestSoldOut_RefusalsWaitForNoTransaction(t *testing.T) {
 	var all sync.WaitGroup
 	for range 100 {
 		all.Go(func() {
-			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1})
+			_, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
 			if !holdfast.HasCode(err, holdfast.CodeSeatsUnavailable) {
 				t.Error(err)
 			}
@@ -97,7 +97,7 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 		"the key of another request": {ask: func(r *holdfast.LockRequest) { r.Key, r.Seats = "made before", 2 },
 			want: holdfast.CodeIdempotencyKeyReused},
 		"nothing that changes it":    {want: holdfast.CodeSeatsUnavailable},
-		"an event that is not there": {ask: func(r *holdfast.LockRequest) { r.EventID = ids.New() }, want: holdfast.CodeEventNotFound},
+		"an event that is not there": {ask: func(r *holdfast.LockRequest) { r.EventID = mongodb.NewID() }, want: holdfast.CodeEventNotFound},
 		"beyond the longest lock":    {ask: func(r *holdfast.LockRequest) { r.Until.For = 1000 * time.Hour }, want: holdfast.CodeInvalid},
 		"a time beyond the longest": {ask: func(r *holdfast.LockRequest) {
 			r.Until.At = time.Now().Add(1000 * time.Hour)
@@ -119,7 +119,7 @@ func TestSoldOut_AnswersAreExact(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
-			event, user := w.Event(1), ids.New()
+			event, user := w.Event(1), mongodb.NewID()
 			lock, _, err := w.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: user, Seats: 1, Key: "made before"})
 			if err != nil {
 				t.Fatal(err)
@@ -159,7 +159,7 @@ func TestSoldOut_SmallRequestsFitBesideLargeOnes(t *testing.T) {
 		})
 	event := w.Event(1)
 	ask := func(n int64) error {
-		_, _, err := service.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n})
+		_, _, err := service.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: n})
 		return err
 	}
 	var all sync.WaitGroup

@@ -4,33 +4,32 @@ import (
 	"context"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// SectionStates is what has become of the seats of a section.
+// SectionStates has the states of the seats of a section.
 type SectionStates struct {
 	Key                              string
 	Total                            int64
 	Available, Locked, Sold, Blocked int64
 	// Seats are the states of the section's seats in plan order; none for general admission. A seat under a due lock is
-	// available, and one in several locks is what Outranks says.
+	// available. For a seat in several locks, Outranks decides.
 	Seats []holdfast.SeatState
 }
 
-// SeatStates says of each seat of an event whether it is locked, sold or blocked, at one snapshot. It reads all locks that
-// take seats: for operators, not for customers. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without
+// SeatStates returns the state of each seat of an event at one snapshot. It reads all locks that
+// take seats, so it is for operators, not for customers. It refuses with EVENT_NOT_FOUND, or VALIDATION_FAILED for an event without
 // a plan.
 func (s *Service) SeatStates(ctx context.Context, eventID ID) ([]SectionStates, error) {
 	var states []SectionStates
 	var hall *seating.Hall
-	read, err := s.store.EachSeatLock(ctx, eventID, func(at store.SeatLocks) {
-		hall, states = at.Free.Hall(), freeStates(at.Free)
+	err := s.store.EachSeatLock(ctx, eventID, func(free *seating.Occupancy) {
+		hall, states = free.Hall(), freeStates(free)
 	}, func(lock holdfast.Lock, state holdfast.SeatState) { addStates(states, hall, lock, state) })
 	switch {
 	case err != nil:
 		return nil, err
-	case read.Free == nil:
+	case hall == nil:
 		return nil, errNoPlan()
 	}
 	for n := range states {
@@ -78,6 +77,6 @@ func (s *SectionStates) count(state holdfast.SeatState, n int64) {
 		s.Sold += n
 	case holdfast.SeatBlocked:
 		s.Blocked += n
-	case holdfast.SeatAvailable: // what is left
+	case holdfast.SeatAvailable: // all other seats
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -20,7 +20,7 @@ func TestUpdateEvent_CapacityChangesDuringTheSale(t *testing.T) {
 	for range 8 { // customers acquire and release
 		all.Go(func() {
 			for ctx.Err() == nil {
-				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1 + rand.Int64N(5)})
+				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1 + rand.Int64N(5)})
 				if err == nil && rand.IntN(3) > 0 {
 					_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 				}

@@ -2,6 +2,8 @@ module github.com/holdfast-dev/holdfast/tools
 
 go 1.26.0
 
+toolchain go1.26.8
+
 tool (
 	github.com/evanw/esbuild/cmd/esbuild
 	github.com/go-gremlins/gremlins/cmd/gremlins

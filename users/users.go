@@ -1,18 +1,21 @@
-// Package users stores the customers: a name, and an email address that is unique
-// case-insensitively. Only this package accesses the collection users.
+// Package users stores the customers: a name, and an email address of which each mailbox is unique: in any case,
+// Unicode form and spelling of its domain. Only this package accesses the collection users.
 package users
 
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
+	"unicode"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -23,7 +26,17 @@ const name = "users"
 
 // Collections returns the collections and indexes that this package needs.
 func Collections() []mongodb.Collection {
-	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{byEmail}, ForeignValidator: true}}
+	return []mongodb.Collection{{Name: name, Schema: &userRules, Indexes: []mongodb.Index{byEmail}}}
+}
+
+var userSchema = userRules.Filter()
+
+var userRules = mongodb.Schema{
+	Required: []string{"_id"},
+	Fields: []mongodb.Field{
+		mongodb.ObjectIDField("_id"), mongodb.TextField("name"), mongodb.TextField("email"), mongodb.DateField("createdAt"),
+		mongodb.DocumentOf(mongodb.TextField("email")).Field("internal"),
+	},
 }
 
 var byEmail = mongodb.Index{
@@ -38,14 +51,28 @@ type Service struct{ db *mongodb.DB }
 func New(db *mongodb.DB) *Service { return &Service{db} }
 
 type doc struct {
-	ID        ID           `bson:"_id"`
-	Name      mongodb.Text `bson:"name"`
-	Email     mongodb.Text `bson:"email"`
-	CreatedAt mongodb.Date `bson:"createdAt"`
+	ID        ID        `bson:"_id"`
+	Name      string    `bson:"name"`
+	Email     string    `bson:"email"` // of a user of this package: the mailbox
+	CreatedAt time.Time `bson:"createdAt"`
+	Internal  struct {
+		Email string `bson:"email"` // the address as it was given, if that differs from the mailbox
+	} `bson:"internal"`
 }
 
-// place is of every user: users are not sharded, because their email addresses are unique.
-var place = mongodb.Place{Collection: name, Filter: mongodb.Is("_id", ID{})}
+// mailbox is the spelling by which an address is stored and found: composed characters (Unicode NFC), the domain in ASCII
+// (IDNA 2008), and without its final dot. The index of the collection ignores the case.
+func mailbox(email string) string {
+	email = norm.NFC.String(email)
+	at := strings.LastIndexByte(email, '@')
+	local, domain := email[:max(at, 0)], email[at+1:]
+	domain = strings.TrimSuffix(domain, ".")
+	isASCII := !strings.ContainsFunc(domain, func(r rune) bool { return r > unicode.MaxASCII })
+	if ascii, err := idna.Lookup.ToASCII(domain); err == nil && !isASCII {
+		domain = strings.TrimSuffix(ascii, ".") // a final dot of another script has become an ASCII one
+	}
+	return local + "@" + domain
+}
 
 // CreateUser is CreateUserOnce without a key: after OUTCOME_UNKNOWN the user may exist, and
 // FindUser finds it.
@@ -54,8 +81,8 @@ func (s *Service) CreateUser(ctx context.Context, fullName, email string) (holdf
 	return u, err
 }
 
-// CreateUserOnce adds a user. replayed says that an earlier request with the same key added
-// it; it is returned in its present state. It refuses with IDEMPOTENCY_KEY_REUSED, or with
+// CreateUserOnce adds a user. replayed reports that an earlier request with the same key added
+// the user, which is returned in its present state. It refuses with IDEMPOTENCY_KEY_REUSED, or with
 // EMAIL_TAKEN if another user has the address, and with VALIDATION_FAILED. After OUTCOME_UNKNOWN the user may exist; the
 // same request with the same key returns it.
 func (s *Service) CreateUserOnce(
@@ -68,7 +95,7 @@ func (s *Service) CreateUserOnce(
 	if err != nil {
 		return holdfast.User{}, false, err
 	}
-	u = holdfast.User{ID: ids.New(), Name: n.Name, Email: n.Email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
+	u = holdfast.User{ID: mongodb.NewID(), Name: n.Name, Email: n.Email, CreatedAt: s.db.Clock()().UTC().Truncate(time.Millisecond)}
 	id, replayed, err := s.db.Create(ctx, mongodb.Creation{Collection: name, ID: u.ID, Key: key, Hash: n.Hash(),
 		Insert: func(ctx context.Context) error { return s.insert(ctx, u) }})
 	switch {
@@ -81,21 +108,24 @@ func (s *Service) CreateUserOnce(
 }
 
 func (s *Service) insert(ctx context.Context, u holdfast.User) error {
-	_, err := s.db.Collection(name).InsertOne(ctx, bson.D{
-		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: u.Email}, {Key: "createdAt", Value: u.CreatedAt},
-	})
+	d := bson.D{
+		{Key: "_id", Value: u.ID}, {Key: "name", Value: u.Name}, {Key: "email", Value: mailbox(u.Email)}, {Key: "createdAt", Value: u.CreatedAt},
+	}
+	if mailbox(u.Email) != u.Email {
+		d = append(d, bson.E{Key: "internal", Value: bson.D{{Key: "email", Value: u.Email}}})
+	}
+	_, err := s.db.Collection(name).InsertOne(ctx, d)
 	if mongodb.IsDuplicate(err, byEmail.Keys) {
 		return holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
 	}
 	return err
 }
 
-// FindUser returns the user with an email address, in any case. found is false if there is
-// none; that is confirmed, as in GetUser. It is false too if other software wrote the user with an
-// _id that is no ObjectID, although no other user can have that address.
+// FindUser returns the user with an email address, in any spelling of its mailbox. found is false if there is
+// none; that is confirmed, as in GetUser.
 func (s *Service) FindUser(ctx context.Context, email string) (u holdfast.User, found bool, err error) {
-	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
-		return s.first(ctx, mongodb.Is("email", email), options.Aggregate().SetCollation(mongodb.IgnoringCase()))
+	u, err = mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
+		return s.first(ctx, mongodb.In("email", []string{mailbox(email), email}), options.Aggregate().SetCollation(mongodb.IgnoringCase()))
 	})
 	if holdfast.IsNotFound(err) {
 		return holdfast.User{}, false, nil
@@ -110,7 +140,7 @@ func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 	if err != nil || len(unknown) == 0 {
 		return nil, err
 	}
-	at, err := s.db.Barrier(ctx, []mongodb.Place{place})
+	at, err := s.db.Barrier(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -140,28 +170,21 @@ func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 // GetUser returns a user, or USER_NOT_FOUND. The refusal is confirmed: a user that existed
 // before the call is found.
 func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, mongodb.At(place), func(ctx context.Context) (holdfast.User, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (holdfast.User, error) {
 		return s.first(ctx, mongodb.Is("_id", id))
 	})
 }
 
 func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[options.AggregateOptions]) (holdfast.User, error) {
-	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(filter)}, o...)
+	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(filter, userSchema)}, o...)
 	switch {
 	case err != nil:
 		return holdfast.User{}, mongodb.Translate(err)
-	case !found || d.ID.IsZero():
+	case !found:
 		return holdfast.User{}, holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
-	created := d.CreatedAt.Time
-	if created.IsZero() {
-		created = d.ID.CreatedAt()
+	if d.CreatedAt.IsZero() {
+		d.CreatedAt = d.ID.CreatedAt()
 	}
-	return holdfast.User{ID: d.ID, Name: string(d.Name), Email: string(d.Email), CreatedAt: created}, nil
-}
-
-// Foreign returns up to limit users whose _id is no ObjectID, those whose turn it is. No request can
-// name one.
-func (s *Service) Foreign(ctx context.Context, turn *mongodb.Turn, limit int) ([]string, error) {
-	return mongodb.ForeignIDs(ctx, s.db.Collection(name), turn, limit)
+	return holdfast.User{ID: d.ID, Name: d.Name, Email: cmp.Or(d.Internal.Email, d.Email), CreatedAt: d.CreatedAt}, nil
 }

@@ -77,7 +77,7 @@ func TestCreateUserOnce_ReplaysByKey(t *testing.T) {
 		"another caller's key":     {ada, holdfast.CreationKey{Caller: "door", Key: "k"}, holdfast.CodeEmailTaken},
 		"no key, in other letters": {holdfast.NewUser{Name: ada.Name, Email: "ADA@Example.com"}, holdfast.CreationKey{}, holdfast.CodeEmailTaken},
 		"a key that is too long":   {ada, holdfast.CreationKey{Key: fmt.Sprintf("%0201d", 0)}, holdfast.CodeInvalid},
-		"a key that is no text":    {ada, holdfast.CreationKey{Key: "\xff"}, holdfast.CodeInvalid},
+		"a key that is not a text": {ada, holdfast.CreationKey{Key: "\xff"}, holdfast.CodeInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := w.Users.CreateUserOnce(w.Ctx(), c.user, c.key); !holdfast.HasCode(err, c.code) {

@@ -1,37 +1,38 @@
 package webhooks
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 const (
-	// reloadInterval is how soon a changed endpoint is noticed while nothing is committed.
+	// reloadInterval is the time after which a new endpoint, or one that was disabled, is noticed.
 	reloadInterval = time.Second
-	// onceInterval is how soon a manual run notices that all is told.
-	onceInterval = 100 * time.Millisecond
-	// replacedDelay passes before an endpoint is claimed again that another process has claimed.
-	replacedDelay = 2 * time.Second
-	countInterval = 15 * time.Second
+	countInterval  = 15 * time.Second
+	// pollInterval is the time after which a numbered change is noticed while there are many. After two polls that
+	// found no change, the dispatcher waits for a change stream or, without one, polls every idlePollInterval.
+	pollInterval     = 25 * time.Millisecond
+	idlePollInterval = 100 * time.Millisecond
 )
 
-// Totals are what metrics tell of all endpoints.
+// Totals has the metrics of all endpoints together.
 type Totals struct {
 	Enabled       int
 	Disabled      map[string]int // by reason
-	Backlog       int64          // records of changes that the endpoint furthest behind has not settled
-	Pending, Dead int64          // deliveries
+	Backlog       int64          // deliveries that wait at the enabled endpoint with most of them, and records that are not fanned out
+	Pending, Dead int64          // deliveries that have failed and are retried, and those that were given up
 }
 
-// Observer has callbacks for metrics; each may be nil.
+// Observer has callbacks for metrics. Each of them may be nil.
 type Observer struct {
 	FirstTry func(lag time.Duration) // from the commit of a change to its first try
 	Tried    func(outcome string)    // one of Outcomes
@@ -50,252 +51,172 @@ func (o Observer) tried(outcome string) {
 	}
 }
 
-// Dispatcher tells the endpoints of changes. One process at a time should run it; see package webhooks for what
-// happens if two do.
+// Encode makes the CloudEvent of a change, as GET /api/changes lists it.
+type Encode func(ctx context.Context, c holdfast.Change) ([]byte, error)
+
+// Dispatcher fans out changes and sends deliveries. Only one process at a time should run it; package webhooks
+// describes what happens if two do.
 type Dispatcher struct {
 	*Service
-	encode    Encode
-	observe   Observer
-	leaseLost error       // the cause of a context that ends because the lease was lost
-	now       clock.Clock // of the database, as it was at the beginning of the run
+	encode  Encode
+	observe Observer
+	// leaseLost is the cause of a context that ends because another process may run a dispatcher.
+	leaseLost error
+	now       mongodb.Clock // of the database, as it was at the beginning of the run
 
-	counts struct{ delivered, failed, dead atomic.Int64 }
+	counts  struct{ delivered, failed, dead atomic.Int64 }
+	running sync.WaitGroup
+	mu      sync.Mutex
+	senders map[ID]*sender
 }
 
-// NewDispatcher returns a dispatcher for one run. A context whose cause is leaseLost ends tries at once.
+// NewDispatcher returns a dispatcher for one run. If the context of the run ends with the cause leaseLost, the tries in
+// flight end at once.
 func (s *Service) NewDispatcher(encode Encode, o Observer, leaseLost error) *Dispatcher {
-	return &Dispatcher{Service: s, encode: encode, observe: o, leaseLost: leaseLost}
+	return &Dispatcher{Service: s, encode: encode, observe: o, leaseLost: leaseLost, senders: map[ID]*sender{}}
 }
 
-// Counts are what a run did.
+// Counts has the numbers of tries of a run, by result.
 type Counts struct{ Delivered, Failed, Dead int }
 
-// Counts are of the run up to now.
+// Counts returns the counts of the run so far.
 func (d *Dispatcher) Counts() Counts {
 	return Counts{Delivered: int(d.counts.delivered.Load()), Failed: int(d.counts.failed.Load()), Dead: int(d.counts.dead.Load())}
 }
 
-func (d *Dispatcher) isLeaseLost(ctx context.Context) bool {
-	return d.leaseLost != nil && errors.Is(context.Cause(ctx), d.leaseLost)
-}
-
-// active is an endpoint's runner.
-type active struct {
-	*runner
-	end     context.CancelFunc
-	isEnded bool // end was called
-	done    chan struct{}
-}
-
-func (a *active) isDone() bool {
-	select {
-	case <-a.done:
-		return true
-	default:
-		return false
-	}
-}
-
-// Run tells the endpoints until ctx ends; once: until each was told of what there was, or has failed. It fails only if
-// it can't begin.
-func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) error {
-	fed, err := newFeed(ctx, d.changes, log, once)
-	if err == nil {
-		d.now, err = d.clock(ctx)
-	}
-	if err != nil {
+// Run fans out and sends until ctx ends. If once is set, it returns when each endpoint was sent every change that
+// was committed, or has failed. It returns an error only if it can't begin.
+func (d *Dispatcher) Run(ctx context.Context, log *slog.Logger, once bool) (err error) {
+	if d.now, err = d.clock(ctx); err != nil {
 		return err
 	}
-	asked := make(chan chan<- error) // see ask
-	fed.beforeMove = func(ctx context.Context) error { return ask(ctx, asked) }
-	reading, stopReading := context.WithCancel(ctx)
-	var background sync.WaitGroup
-	if !once {
-		background.Go(func() { fed.run(reading) })
+	defer d.running.Wait()
+	if once {
+		if _, _, err := d.catchUp(ctx); err != nil {
+			return err
+		}
+		endpoints, err := d.find(ctx, isEnabled)
+		d.open(ctx, log, endpoints, true)
+		return mongodb.Translate(err)
 	}
-	runners, replaced := map[ID]*active{}, map[ID]time.Time{}
-	defer func() {
-		for _, a := range runners {
-			a.end()
+	d.running.Go(func() {
+		for ctx.Err() == nil {
+			d.protect(ctx, log, func() { d.fanOutAlways(ctx, log) })
 		}
-		for _, a := range runners {
-			<-a.done
-		}
-		stopReading()
-		background.Wait()
-	}()
-	counted := time.Time{}
-	var answer chan<- error
-	for ctx.Err() == nil {
-		endpoints, disabled, err := d.enabled(ctx)
-		if err == nil {
-			err = d.reconcile(ctx, log, fed, endpoints, runners, replaced)
-		}
-		if err != nil && ctx.Err() == nil {
+	})
+	for counted := (time.Time{}); ctx.Err() == nil; pause(ctx, reloadInterval) {
+		endpoints, err := d.find(ctx, bson.D{})
+		if err != nil {
 			log.WarnContext(ctx, "[WEBHOOKS JOB] Endpoints can't be read; trying again", slog.Any("error", err))
+			continue
 		}
-		if answer != nil {
-			answer <- err
-		}
-		if now := d.now(); err == nil && d.observe.Totals != nil && now.Sub(counted) >= countInterval {
+		d.open(ctx, log, endpoints, false)
+		if now := d.now(); d.observe.Totals != nil && now.Sub(counted) >= countInterval {
 			counted = now
-			d.tell(ctx, len(endpoints), disabled, runners)
+			d.reportTotals(ctx, endpoints)
 		}
-		if once && err == nil && isIdle(runners) {
-			return nil
-		}
-		delay := reloadInterval
-		if once {
-			delay = onceInterval
-		}
-		answer = awaitAsker(ctx, asked, delay)
 	}
 	return nil
 }
 
-// ask has the endpoints read, and waits for it. So what is committed after a change of an endpoint finds the endpoint
-// changed.
-func ask(ctx context.Context, asked chan<- chan<- error) error {
-	answer := make(chan error, 1)
-	select {
-	case asked <- answer:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	select {
-	case err := <-answer:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// protect calls run. A panic in run ends neither the process nor the other loops: the work of the loop is stored
+// already, or is repeated.
+func (d *Dispatcher) protect(ctx context.Context, log *slog.Logger, run func()) {
+	defer func() {
+		if p := recover(); p != nil {
+			log.ErrorContext(ctx, "[WEBHOOKS JOB] A loop panicked", slog.Any("error", p), slog.String("stack", string(debug.Stack())))
+			pause(ctx, failedDelay)
+		}
+	}()
+	run()
 }
 
-// awaitAsker waits, at most for a delay, until the feed asks. It returns where to say that the endpoints were read; nil: it has
-// not asked.
-func awaitAsker(ctx context.Context, asked <-chan chan<- error, delay time.Duration) chan<- error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case answer := <-asked:
-		return answer
-	case <-ctx.Done():
-	case <-timer.C:
-	}
-	return nil
-}
-
-// isIdle reports whether all runners have nothing to do now.
-func isIdle(runners map[ID]*active) bool {
-	for _, a := range runners {
-		if !a.isDone() && !a.idle.Load() {
-			return false
+// fanOutAlways fans out numbered changes until ctx ends.
+func (d *Dispatcher) fanOutAlways(ctx context.Context, log *slog.Logger) {
+	wait := d.changes.NumberWaker(idlePollInterval)
+	for isBusy := true; ctx.Err() == nil; {
+		if !d.wake(nil) { // the next new endpoint moves the cursor to the end
+			pause(ctx, reloadInterval)
+			continue
+		}
+		at, got, err := d.fanOut(ctx, d.now())
+		switch {
+		case err != nil && ctx.Err() == nil:
+			log.WarnContext(ctx, "[WEBHOOKS JOB] Changes can't be fanned out; trying again", slog.Any("error", err))
+			pause(ctx, failedDelay)
+		case got != nil:
+			isBusy = true
+			d.wake(got)
+		case isBusy:
+			isBusy = false
+			pause(ctx, pollInterval)
+		default:
+			isBusy = wait(ctx, at)
 		}
 	}
-	return true
 }
 
-// reconcile starts runners of endpoints that have none, tells the others what has changed, and ends those of endpoints
-// that are not enabled.
-func (d *Dispatcher) reconcile(
-	ctx context.Context, log *slog.Logger, fed *feed, endpoints []Endpoint, runners map[ID]*active, replaced map[ID]time.Time,
-) (failure error) {
-	wanted := map[ID]bool{}
+// wake makes the senders of endpoints look for deliveries, and reports whether there are senders.
+func (d *Dispatcher) wake(got map[ID]bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id := range got {
+		if s := d.senders[id]; s != nil {
+			select {
+			case s.wake <- struct{}{}:
+			default:
+			}
+		}
+	}
+	return len(d.senders) > 0
+}
+
+// open starts a sender for each enabled endpoint that has none. A sender ends when its endpoint is no longer
+// enabled.
+func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, endpoints []Endpoint, once bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	for i := range endpoints {
 		e := &endpoints[i]
-		wanted[e.ID] = true
-		if a := runners[e.ID]; a != nil {
-			if !a.isDone() {
-				a.changed(e)
-				continue
-			}
-			if delete(runners, e.ID); !a.isEnded {
-				replaced[e.ID] = d.now()
-			}
-		}
-		if at, was := replaced[e.ID]; was && d.now().Sub(at) < replacedDelay {
+		if e.State != Enabled || d.senders[e.ID] != nil {
 			continue
 		}
-		a, err := d.open(ctx, log, fed, e.ID)
-		if failure = cmp.Or(failure, err); a != nil {
-			runners[e.ID] = a
+		s := d.newSender(e, log)
+		d.senders[e.ID] = s
+		d.running.Go(func() {
+			d.protect(ctx, s.log, func() { s.run(ctx, once) })
+			d.mu.Lock()
+			defer d.mu.Unlock()
+			delete(d.senders, e.ID)
+		})
+	}
+}
+
+// reportTotals updates the metrics. If a read fails, they stay unchanged.
+func (d *Dispatcher) reportTotals(ctx context.Context, endpoints []Endpoint) {
+	t, hasFailed := Totals{Disabled: map[string]int{}}, false
+	count := func(id ID, state string, which ...bson.D) int64 {
+		n, err := d.count(ctx, id, state, which...)
+		hasFailed = hasFailed || err != nil
+		return n
+	}
+	for _, e := range endpoints {
+		t.Pending += count(e.ID, Pending, wasTried)
+		t.Dead += count(e.ID, Dead)
+		if e.State == Enabled {
+			t.Enabled++
+			t.Backlog = max(t.Backlog, count(e.ID, Pending))
+		} else {
+			t.Disabled[e.Reason]++
 		}
 	}
-	for id, a := range runners {
-		if wanted[id] {
-			continue
-		}
-		a.stopRunning() // the others go on meanwhile
-		if a.isDone() {
-			delete(runners, id)
-			delete(replaced, id)
-		}
+	if t.Enabled > 0 {
+		_, end, err := d.changes.Ends(ctx)
+		at, failure := d.readCursor(ctx, end)
+		hasFailed = hasFailed || err != nil || failure != nil
+		t.Backlog += max(0, end.Seq-at.Seq)
 	}
-	return failure
-}
-
-func (a *active) stopRunning() {
-	a.isEnded = true
-	a.end()
-}
-
-// changed tells a runner of its endpoint. One whose epoch was raised must begin anew: at another position, or not at all.
-func (a *active) changed(e *Endpoint) {
-	if a.newest.Load().epoch != e.epoch {
-		a.end()
-		return
+	if !hasFailed {
+		d.observe.Totals(t)
 	}
-	a.newest.Store(e)
-	select {
-	case a.wake <- struct{}{}:
-	default:
-	}
-}
-
-// open claims an endpoint and starts its runner; nil: it is not enabled any more.
-func (d *Dispatcher) open(ctx context.Context, log *slog.Logger, fed *feed, id ID) (*active, error) {
-	e, found, err := d.claim(ctx, id)
-	if err != nil || !found {
-		return nil, err
-	}
-	blocked, err := d.wakeSubjects(ctx, id, d.now())
-	if err != nil {
-		return nil, err
-	}
-	pending, err := d.countPending(ctx, id, d.maxStored())
-	if err != nil {
-		return nil, err
-	}
-	r := &runner{
-		Dispatcher: d, feed: fed, send: newSender(d.allowPrivate, d.now, d.hooks), log: log.With(slog.String("webhookId", id.String())),
-		wake: make(chan struct{}, 1), endpoint: &e, track: newTrack(e.position), health: e.health, blocked: blocked, pending: pending,
-		tries: make(chan *try, maxInFlight), results: make(chan tried, maxInFlight),
-		dueSubjects: map[string]bool{}, faults: map[string]fault{}, stored: e.position,
-	}
-	r.newest.Store(&e)
-	ctx, end := context.WithCancel(ctx)
-	a := &active{runner: r, end: end, done: make(chan struct{})}
-	go func() {
-		defer close(a.done)
-		defer end()
-		defer func() {
-			if p := recover(); p != nil { // another runner goes on from the last position
-				r.log.ErrorContext(ctx, "[WEBHOOKS JOB] A runner panicked", slog.Any("error", p), slog.String("stack", string(debug.Stack())))
-			}
-		}()
-		r.run(ctx)
-	}()
-	return a, nil
-}
-
-// tell tells the metrics.
-func (d *Dispatcher) tell(ctx context.Context, enabled int, disabled map[string]int, runners map[ID]*active) {
-	pending, dead, err := d.countDeliveries(ctx)
-	if err != nil {
-		return
-	}
-	totals := Totals{Enabled: enabled, Disabled: disabled, Pending: pending, Dead: dead}
-	for _, a := range runners {
-		totals.Backlog = max(totals.Backlog, a.behind.Load())
-	}
-	d.observe.Totals(totals)
 }

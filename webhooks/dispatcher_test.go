@@ -1,63 +1,22 @@
 package webhooks_test
 
 import (
+	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// Of several endpoints one hangs, one refuses all, one redirects and one is slow. Another one is told of everything.
-func TestDispatcher_AFailingEndpointDelaysNoOther(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	good, slow, hanging, refusing, redirecting := newReceiver(t), newReceiver(t), newReceiver(t), newReceiver(t), newReceiver(t)
-	elsewhere := newReceiver(t)
-	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
-	slow.answers(func(told, http.ResponseWriter) int {
-		testenv.Poll(10*time.Millisecond, func() bool { return false })
-		return http.StatusNoContent
-	})
-	hanging.answers(func(told, http.ResponseWriter) int { <-release; return http.StatusOK })
-	refusing.answersAlways(http.StatusInternalServerError)
-	redirecting.answers(func(_ told, w http.ResponseWriter) int {
-		w.Header().Set("Location", elsewhere.server.URL)
-		return http.StatusTemporaryRedirect
-	})
-	var ids []holdfast.ID
-	for _, r := range []*receiver{good, slow, hanging, refusing, redirecting} {
-		ids = append(ids, b.endpoint(r))
-	}
-	b.run()
-	event := b.Event(100)
-	b.sell(event, 10)
-	all := b.changeIDs()
-	testenv.WaitFor(t, func() bool { return good.hasAccepted(all) && slow.hasAccepted(all) })
-	good.checkOrder()
-	slow.checkOrder()
-	testenv.WaitFor(t, func() bool {
-		return len(b.deliveries(ids[0], webhooks.Delivered)) == len(all) && len(b.deliveries(ids[2], webhooks.Pending)) > 0 &&
-			len(b.deliveries(ids[3], webhooks.Pending)) > 0 && len(b.deliveries(ids[4], webhooks.Pending)) > 0
-	})
-	if wrong, _ := elsewhere.got(); len(wrong) > 0 {
-		t.Errorf("the redirect was followed: %v", wrong)
-	}
-	for _, d := range b.deliveries(ids[3], webhooks.Pending) {
-		if d.Attempts > 0 && d.LastStatus != http.StatusInternalServerError || d.Attempts == 0 && !d.NextAttemptAt.IsZero() {
-			t.Errorf("%+v", d)
-		}
-	}
-}
-
-// After the first success an endpoint gets all that waits, in the order of each subject, and each change once.
+// After the first success an endpoint receives all waiting deliveries, in the order of each subject.
 func TestDispatcher_AfterASuccessAllThatWaitsIsSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -73,21 +32,21 @@ func TestDispatcher_AfterASuccessAllThatWaitsIsSent(t *testing.T) {
 	all := b.changeIDs()
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Pending)) > 0 })
 	stop()
-	tries, _ := r.got()
-	if len(tries) > webhooks.MaxInFlight+10 {
-		t.Errorf("%d tries at an endpoint that is down", len(tries))
+	if tried := len(r.tries()); tried > webhooks.MaxInFlight+20 { // the first ones, and probes; on a slow machine they are retried
+		t.Errorf("%d changes were tried at an endpoint that is down", tried)
 	}
 	r.answers(nil)
 	b.run()
 	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) && len(b.deliveries(id, webhooks.Pending)) == 0 })
 	r.checkOrder()
-	if _, accepted := r.got(); len(accepted) != len(all) {
+	// Tries that were in flight when the dispatcher stopped may be repeated.
+	if _, accepted := r.got(); len(accepted) > len(all)+webhooks.MaxInFlight {
 		t.Errorf("%d deliveries of %d changes", len(accepted), len(all))
 	}
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all) })
 }
 
-// One change that is refused holds up its subject alone.
+// A refused change delays only its own subject.
 func TestDispatcher_ARefusedChangeHoldsUpItsSubjectAlone(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -118,7 +77,7 @@ func TestDispatcher_ARefusedChangeHoldsUpItsSubjectAlone(t *testing.T) {
 	}
 }
 
-// After the last try a delivery is DEAD, its subject goes on, and a replay delivers it.
+// After the last try a delivery is DEAD, its subject continues, and a replay delivers it.
 func TestDispatcher_DeadDeliveriesCanBeReplayed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -147,6 +106,7 @@ func TestDispatcher_DeadDeliveriesCanBeReplayed(t *testing.T) {
 	testenv.WaitFor(t, func() bool {
 		return len(b.deliveries(id, webhooks.Dead)) == 1 && len(b.deliveries(id, webhooks.Delivered)) == 2
 	})
+	r.checkOrder()
 	r.answers(nil)
 	if n, err := b.hooks.Replay(t.Context(), id, webhooks.Replay{State: webhooks.Dead}); err != nil || n != 1 {
 		t.Fatal(n, err)
@@ -161,40 +121,7 @@ func TestDispatcher_DeadDeliveriesCanBeReplayed(t *testing.T) {
 	}
 }
 
-// 410 disables an endpoint. What it misses then comes by replay alone.
-func TestDispatcher_GoneDisables(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	r := newReceiver(t)
-	id := b.endpoint(r, "holdfast.event.*")
-	r.answersAlways(http.StatusGone)
-	b.run()
-	b.Event(1)
-	testenv.WaitFor(t, func() bool {
-		e, err := b.hooks.Get(t.Context(), id)
-		return err == nil && e.State == webhooks.Disabled && e.Reason == webhooks.ReasonGone
-	})
-	r.answers(nil)
-	b.Event(2)
-	missed := b.changeIDs()
-	enabled := webhooks.Enabled
-	if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: &enabled}); err != nil {
-		t.Fatal(err)
-	}
-	b.Event(3)
-	all := b.changeIDs()
-	testenv.WaitFor(t, func() bool { return r.hasAccepted(all[2:]) && r.hasAccepted(all[:1]) })
-	if r.hasAccepted(missed) {
-		t.Error("the endpoint was told of a change while it was disabled")
-	}
-	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == 2 })
-	if n, err := b.hooks.Replay(t.Context(), id, webhooks.Replay{}); err != nil || n != 3 {
-		t.Error(n, err)
-	}
-	testenv.WaitFor(t, func() bool { return r.hasAccepted(all) })
-}
-
-// An endpoint is told of its types and its event alone, and of nothing from before it was created.
+// An endpoint receives only changes of its types and its event, and none from before its creation.
 func TestDispatcher_TellsWhatAnEndpointSubscribesTo(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -227,7 +154,7 @@ func TestDispatcher_TellsWhatAnEndpointSubscribesTo(t *testing.T) {
 	}
 }
 
-// Pages of deliveries have each of them once, also where one document has several.
+// The pages contain each delivery exactly once, newest changes first.
 func TestDeliveries_HavePages(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -238,17 +165,22 @@ func TestDeliveries_HavePages(t *testing.T) {
 		b.sell(event, 5)
 		b.dispatchOnce()
 	}
-	seen := map[string]int{}
+	seen, listed := map[string]int{}, []string{}
 	for _, d := range b.deliveries(id, "") {
 		seen[d.ChangeID]++
+		listed = append(listed, d.ChangeID)
 		if d.State != webhooks.Delivered || d.ID.IsZero() {
 			t.Errorf("%+v", d)
 		}
 	}
-	for _, c := range b.changeIDs() {
+	all := b.changeIDs()
+	for _, c := range all {
 		if seen[c] != 1 {
 			t.Errorf("%s: %d times", c, seen[c])
 		}
+	}
+	if slices.Reverse(listed); !slices.Equal(listed, all) {
+		t.Errorf("listed %v, want %v, the other way round", listed, all)
 	}
 	for _, token := range []string{"x", "." + id.String(), id.String() + ".-1", id.String() + ".1x", id.String()} {
 		_, _, err := b.hooks.Deliveries(t.Context(), id, "", holdfast.Page{Size: 5, Token: token})
@@ -258,7 +190,8 @@ func TestDeliveries_HavePages(t *testing.T) {
 	}
 }
 
-// Retention removes old deliveries, and those of endpoints that are gone; what is pending stays.
+// Retention removes deliveries of old changes that ended, and the deliveries of deleted endpoints. PENDING
+// deliveries stay.
 func TestPurge_RemovesWhatEnded(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -267,12 +200,13 @@ func TestPurge_RemovesWhatEnded(t *testing.T) {
 	b.sell(b.Event(10), 1)
 	b.dispatchOnce()
 	old := time.Now().Add(-time.Hour)
-	for _, doc := range []bson.D{
-		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Dead}, {Key: "changeId", Value: "a"}, {Key: "at", Value: old}},
-		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Pending}, {Key: "changeId", Value: "b"}, {Key: "at", Value: old}},
-		{{Key: "webhookId", Value: ids.New()}, {Key: "state", Value: webhooks.Pending}, {Key: "changeId", Value: "b"}, {Key: "at", Value: old}},
+	for n, doc := range []bson.D{
+		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Dead}},
+		{{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Pending}},
+		{{Key: "webhookId", Value: mongodb.NewID()}, {Key: "state", Value: webhooks.Pending}},
 	} {
-		b.Insert("webhookdeliveries", doc)
+		key := bson.NewObjectIDFromTimestamp(old)
+		b.Insert("webhookdeliveries", append(bson.D{{Key: "_id", Value: key}, {Key: "seq", Value: int64(1)}, {Key: "item", Value: n}}, doc...))
 	}
 	if n, err := b.hooks.Purge(t.Context(), old.Add(time.Minute)); err != nil || n != 2 {
 		t.Error(n, err)
@@ -286,7 +220,7 @@ func TestPurge_RemovesWhatEnded(t *testing.T) {
 	}
 }
 
-// A change whose record retention has removed is given up, and its subject goes on.
+// If retention has removed the record of a change, its delivery is given up, and its subject continues.
 func TestDispatcher_AChangePastRetentionIsDead(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -307,4 +241,30 @@ func TestDispatcher_AChangePastRetentionIsDead(t *testing.T) {
 	testenv.WaitFor(t, func() bool {
 		return len(b.deliveries(id, webhooks.Dead)) == 1 && len(b.deliveries(id, webhooks.Delivered)) == 1
 	})
+}
+
+// An endpoint may refuse many deliveries always. They leave room in each round for those that were never tried.
+func TestDispatcher_RefusedDeliveriesLeaveRoomForNewOnes(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := b.endpoint(newReceiver(t))
+	const limit = 2 * webhooks.MaxEarly
+	for n := range limit {
+		for attempts, subject := range []string{"new", "refused"} {
+			b.Insert("webhookdeliveries", bson.D{
+				{Key: "webhookId", Value: id}, {Key: "state", Value: webhooks.Pending}, {Key: "attempts", Value: attempts},
+				{Key: "subject", Value: fmt.Sprintf("%s/%d", subject, n)},
+				{Key: "dueAt", Value: time.Now().Add(-time.Duration(1+attempts) * time.Hour)},
+			})
+		}
+	}
+	subjects, err := b.hooks.DueSubjects(t.Context(), id, limit)
+	found := map[string]int{}
+	for _, s := range subjects {
+		kind, _, _ := strings.Cut(s, "/")
+		found[kind]++
+	}
+	if err != nil || found["refused"] != webhooks.MaxEarly || found["new"] != limit-webhooks.MaxEarly {
+		t.Errorf("a round has %v, %v", found, err)
+	}
 }

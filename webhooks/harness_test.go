@@ -23,13 +23,16 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// told is a delivery that a receiver got.
+// errLeaseLost is the cause of a context whose lease was lost.
+var errLeaseLost = errors.New("the lease was lost")
+
+// told is a delivery that a receiver has received.
 type told struct {
 	ID, Type, Subject, Sequence string
 	body                        string
 }
 
-// receiver is an endpoint. Its answers are what the test says.
+// receiver is an endpoint whose responses the test determines.
 type receiver struct {
 	t      testing.TB
 	server *httptest.Server
@@ -203,7 +206,7 @@ func (b *bench) endpoint(r *receiver, types ...string) holdfast.ID {
 	return e.ID
 }
 
-// run starts a dispatcher, and the job changes. stop ends both, and waits.
+// run starts a dispatcher, and the job changes. stop ends both, and waits for them.
 func (b *bench) run() (stop func()) {
 	b.T.Helper()
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -245,8 +248,6 @@ func (b *bench) dispatcher() (stop func()) {
 	b.T.Cleanup(stop)
 	return stop
 }
-
-var errLeaseLost = errors.New("the lease is lost")
 
 // dispatchOnce numbers all changes and runs a dispatcher until it is idle.
 func (b *bench) dispatchOnce() {

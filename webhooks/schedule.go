@@ -6,42 +6,92 @@ import (
 	"time"
 )
 
-// retryDelays are how long a failed try waits for the next one, each after the one before.
+// retryDelays are the delays after a failed try, by the number of failed tries.
 var retryDelays = []time.Duration{
 	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 14 * time.Hour, 20 * time.Hour,
 	24 * time.Hour,
 }
 
 const (
-	// jitter is the part of a delay by which it may be longer, so that retries of an outage spread.
+	// jitter is the part of a delay by which it may be longer, so that the retries after an outage spread.
 	jitter = 0.2
-	// maxRetryAfter bounds the time that an answer may ask for.
+	// maxRetryAfter bounds the delay that a response may ask for.
 	maxRetryAfter = 24 * time.Hour
+	// disableAfter is how long an endpoint may fail without a success before it is disabled.
+	disableAfter = 5 * 24 * time.Hour
+	// minProbeDelay and maxProbeDelay bound the time between two probes.
+	minProbeDelay = 50 * time.Millisecond
+	maxProbeDelay = 5 * time.Minute
 )
 
-// retryAt is when a delivery is tried again whose last scheduled try, the step-th of the retries, has failed; isDead: it
-// is given up. random is in [0, 1).
-func retryAt(now time.Time, step int, retryAfter time.Duration, random float64) (at time.Time, isDead bool) {
-	if step >= len(retryDelays) {
-		return time.Time{}, true
+// Progress is the state of a delivery after its tries. Its times count only while the delivery is PENDING.
+type Progress struct {
+	State      string `bson:"state"`
+	Attempts   int64  `bson:"attempts"`
+	LastStatus int64  `bson:"lastStatus"` // 0: there was no answer
+	// Step is how many tries of the schedule have failed. Tries before their time don't count.
+	Step int `bson:"step"`
+	// NextAttemptAt is when the delivery is tried by the schedule.
+	NextAttemptAt time.Time `bson:"nextAttemptAt"`
+	// DueAt is when the delivery is tried while its endpoint accepts other deliveries. If the delivery is behind
+	// another one of its subject that waits, both times are when it is examined again.
+	DueAt time.Time `bson:"dueAt"`
+	// IsReplay says that a replay has planned the delivery, perhaps long after its change.
+	IsReplay bool `bson:"replay"`
+}
+
+// waitsUntil returns when the delivery is tried if it is the first one of its subject. A delivery that was never
+// tried is due at once.
+func (p *Progress) waitsUntil(isFailing bool) time.Time {
+	switch {
+	case p.Attempts == 0:
+		return time.Time{}
+	case isFailing:
+		return p.NextAttemptAt
+	default:
+		return p.DueAt
 	}
-	delay := retryDelays[step]
-	delay += time.Duration(float64(delay) * jitter * random)
-	return now.Add(max(delay, retryAfter)), false
 }
 
-// earlyAt is when a document may be tried before its time, if the endpoint has recovered meanwhile. The delay doubles with
-// each try: an endpoint that refuses one change and accepts others fails and recovers all the time.
-func earlyAt(now time.Time, attempts int64, retryAfter time.Duration) time.Time {
-	delay := time.Second << min(max(attempts-1, 0), 10)
-	return now.Add(max(min(delay, maxProbeDelay), retryAfter))
+// isBySchedule reports whether a try at this time uses up a step of the schedule.
+func (p *Progress) isBySchedule(now time.Time) bool {
+	return p.Attempts == 0 || !p.NextAttemptAt.After(now)
 }
 
-// parseRetryAfter reads the header of an answer: seconds, or a date. What can't be read, or is past, is 0.
+// after returns the progress after a try. random is in [0, 1).
+func (p Progress) after(r result, now time.Time, random float64) Progress {
+	if r.outcome == outcomeLost {
+		p.State = Dead
+		return p
+	}
+	isBySchedule := p.isBySchedule(now)
+	p.Attempts++
+	p.LastStatus = int64(r.status)
+	if r.outcome == outcomeDelivered {
+		p.State = Delivered
+		return p
+	}
+	if isBySchedule && p.Step >= len(retryDelays) {
+		p.State = Dead
+		return p
+	}
+	next := p.NextAttemptAt.Sub(now)
+	if isBySchedule {
+		delay := retryDelays[p.Step]
+		next = delay + time.Duration(float64(delay)*jitter*random)
+		p.Step++
+	}
+	next = max(next, r.retryAfter)
+	// The delay doubles with each try: an endpoint that refuses one change and accepts others would otherwise fail
+	// and recover all the time.
+	early := min(time.Second<<min(p.Attempts-1, 10), maxProbeDelay)
+	p.NextAttemptAt, p.DueAt = now.Add(next), now.Add(min(max(early, r.retryAfter), next))
+	return p
+}
+
+// parseRetryAfter reads the header of a response: seconds, or a date. It returns 0 if the value is invalid or in the
+// past.
 func parseRetryAfter(value string, now time.Time) time.Duration {
-	if value == "" {
-		return 0
-	}
 	if seconds, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return time.Duration(max(0, min(seconds, int64(maxRetryAfter/time.Second)))) * time.Second
 	}
@@ -51,33 +101,18 @@ func parseRetryAfter(value string, now time.Time) time.Duration {
 	return 0
 }
 
-const (
-	// disableAfter is how long an endpoint may fail without a success.
-	disableAfter = 5 * 24 * time.Hour
-	// minProbeDelay and maxProbeDelay bound the time between two probes.
-	minProbeDelay = 50 * time.Millisecond
-	maxProbeDelay = 5 * time.Minute
-)
-
-// health is how an endpoint has answered.
+// health is the state of an endpoint by the results of its tries.
 type health struct {
-	// failingSince is the first failure after the last success; zero: the last try succeeded, or there was none.
+	// failingSince is the time of the first failure after the last success. It is zero if the last try succeeded, or
+	// if there was none.
 	failingSince time.Time
-	// nextProbe is when a new change, or a document before its time, may be tried while the endpoint fails.
+	// nextProbe is when a delivery that was never tried may be tried while the endpoint fails.
 	nextProbe time.Time
-	// recoveredAt is the last success after failures: documents that were tried before it are due.
-	recoveredAt time.Time
 }
 
 func (h *health) isFailing() bool { return !h.failingSince.IsZero() }
 
-func (h *health) succeeded(now time.Time) {
-	if h.isFailing() {
-		*h = health{recoveredAt: now}
-	}
-}
-
-// failed notes a failed try. Documents that are due fail by their own schedule, and do not put off the next probe.
+// failed notes a failed try. A failed delivery that was due by the schedule does not delay the next probe.
 func (h *health) failed(now time.Time, retryAfter time.Duration, isProbe bool) {
 	next := now.Add(retryAfter)
 	switch {
@@ -91,26 +126,10 @@ func (h *health) failed(now time.Time, retryAfter time.Duration, isProbe bool) {
 	}
 }
 
-// disables reports whether an endpoint has failed for so long that it is disabled.
+// disables reports whether an endpoint has failed for so long that it has to be disabled.
 func (h *health) disables(now time.Time) bool {
 	return h.isFailing() && now.Sub(h.failingSince) >= disableAfter
 }
 
-// earlyBefore: documents that were tried before it may be tried before their time; zero: none may now.
-func (h *health) earlyBefore(now time.Time) time.Time {
-	if h.isFailing() && now.Before(h.nextProbe) {
-		return time.Time{}
-	}
-	return h.recoveredAt
-}
-
-// room is how many tries may be started; mayProbe: also of new changes, and of documents before their time.
-func (h *health) room(now time.Time, inFlight int) (tries int, mayProbe bool) {
-	if !h.isFailing() {
-		return max(0, maxInFlight-inFlight), true
-	}
-	if inFlight > 0 {
-		return 0, false
-	}
-	return 1, !now.Before(h.nextProbe)
-}
+// mayProbe reports whether a failing endpoint may be sent a delivery that was never tried.
+func (h *health) mayProbe(now time.Time) bool { return !now.Before(h.nextProbe) }

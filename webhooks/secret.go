@@ -11,16 +11,16 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// secretBytes: the specification asks for 24 to 64.
+// secretBytes is the length of a secret. The specification requires 24 to 64 bytes.
 const secretBytes = 32
 
-// maxSecrets bounds the secrets in force, and with them the header of the signatures.
+// maxSecrets bounds the secrets in force, and so the length of the header with the signatures.
 const maxSecrets = 5
 
-// secret signs deliveries until a time; zero: it has no end.
+// secret signs deliveries until a time. If that is zero, the secret has no end.
 type secret struct {
-	Text  string
-	Until time.Time
+	Text  string    `bson:"secret"`
+	Until time.Time `bson:"until,omitempty"`
 }
 
 // String hides the secret from logs.
@@ -35,8 +35,9 @@ func newSecret() string {
 	return "whsec_" + base64.StdEncoding.EncodeToString(key[:])
 }
 
-// rotated are the secrets after a rotation, the new one first. Those before it end after the overlap, or earlier if they
-// would anyway. It refuses to make more than maxSecrets: the receiver may still use any of them.
+// rotated returns the secrets after a rotation, the new one first. The previous secrets end after the overlap, or
+// earlier if they would anyway. It refuses to make more than maxSecrets, because the receiver may still use any of
+// them.
 func rotated(before []secret, text string, now time.Time, overlap time.Duration) ([]secret, error) {
 	after := []secret{{Text: text}}
 	for _, s := range inForce(before, now) {
@@ -49,7 +50,7 @@ func rotated(before []secret, text string, now time.Time, overlap time.Duration)
 	}
 	if len(after) > maxSecrets {
 		return nil, holdfast.Refuse(holdfast.CodeWebhookLimitReached, "There are %d secrets in force, the limit. Wait until the overlap of one "+
-			"ends, or rotate with an overlap of 0, which ends all former ones at once.", maxSecrets).With(holdfast.LimitReached{Limit: maxSecrets})
+			"ends, or rotate with an overlap of 0, which ends all previous ones at once.", maxSecrets).With(holdfast.LimitReached{Limit: maxSecrets})
 	}
 	return after, nil
 }
@@ -63,7 +64,7 @@ func inForce(all []secret, now time.Time) (current []secret) {
 	return current
 }
 
-// sign is the header of the signatures: one for each secret in force. A secret that is not readable signs nothing.
+// sign returns the header with the signatures: one for each secret in force. It skips a secret that is not readable.
 func sign(secrets []secret, id string, at time.Time, body []byte) string {
 	var signatures []string
 	for _, s := range inForce(secrets, at) {

@@ -51,7 +51,8 @@ func TestSecrets_OverlapAfterARotation(t *testing.T) {
 	}
 }
 
-// A rotation ends no secret early that is in force, of which the receiver may use any: one more is refused.
+// A rotation does not end a secret early that is in force, because the receiver may use any of them. A rotation
+// beyond the limit is refused.
 func TestSecrets_InForceAreLimited(t *testing.T) {
 	t.Parallel()
 	secrets := []secret{{Text: "a"}}
@@ -110,7 +111,7 @@ func TestNewSecret_HasTheFormOfTheSpecification(t *testing.T) {
 		t.Error(text, err)
 	}
 	s := secret{Text: text}
-	if shown := fmt.Sprintf("%v %+v %#v %s %v", s, s, s, s, Endpoint{secrets: &[]secret{s}}); strings.Contains(shown, text) {
+	if shown := fmt.Sprintf("%v %+v %#v %s %v", s, s, s, s, Endpoint{Secrets: []secret{s}}); strings.Contains(shown, text) {
 		t.Error(shown)
 	}
 }

@@ -3,27 +3,20 @@ package webhooks_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
-	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// A dispatcher that dies before it has written what it sent is followed by another one: nothing is skipped.
+// A dispatcher dies before it has written its results, and another one continues: no change is skipped.
 func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 	t.Parallel()
 	const timeout = 10 * time.Second // a try that a busy machine delays is none that failed
@@ -32,7 +25,9 @@ func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 	r.refusesFirst(3, 4, http.StatusBadGateway)
 	id := b.endpoint(r)
 	killed := errors.New("killed")
-	dying := benchOn(b.Env, webhooks.Hooks{Timeout: timeout, BeforeWrite: func() error { return killed }})
+	dying := benchOn(b.Env, webhooks.Hooks{Timeout: timeout, Writing: func(func() error) func() error {
+		return func() error { return killed }
+	}})
 	event := b.Event(100)
 	b.sell(event, 5)
 	for range 2 {
@@ -42,8 +37,10 @@ func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 		b.sell(event, 2)
 		stop()
 	}
-	if list := b.deliveries(id, ""); len(list) > 0 {
-		t.Errorf("a killed dispatcher has written %+v", list)
+	for _, d := range b.deliveries(id, "") {
+		if d.State != webhooks.Pending || d.Attempts > 0 {
+			t.Errorf("a killed dispatcher has written %+v", d)
+		}
 	}
 	all := b.changeIDs()
 	r.refusesFirst(1, 4, http.StatusBadGateway) // once: the second retry comes after minutes
@@ -52,9 +49,9 @@ func TestDispatcher_AKilledOneSkipsNothing(t *testing.T) {
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all) })
 }
 
-// The position stays in front of a change whose try is open, however many later ones were accepted and are written: a process that
-// ends then loses nothing.
-func TestDispatcher_ATryThatIsOpenHoldsThePosition(t *testing.T) {
+// A delivery whose try is open is PENDING, even if many later ones were accepted and are written. So it is not lost
+// if the process ends then.
+func TestDispatcher_ATryThatIsOpenIsNotSettled(t *testing.T) {
 	t.Parallel()
 	b := benchOn(testenv.New(t), webhooks.Hooks{Timeout: time.Hour})
 	r := newReceiver(t)
@@ -71,15 +68,18 @@ func TestDispatcher_ATryThatIsOpenHoldsThePosition(t *testing.T) {
 	})
 	b.sell(event, 3)
 	all := b.changeIDs()
-	ctx, lose := context.WithCancelCause(t.Context())
+	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
 		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
 	}()
 	testenv.WaitFor(t, func() bool { return len(b.deliveries(id, webhooks.Delivered)) == len(all)-1 })
-	lose(errLeaseLost)
+	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+	if pending := b.deliveries(id, webhooks.Pending); len(pending) != 1 || pending[0].Attempts != 0 {
+		t.Errorf("%+v", pending)
 	}
 	next := newReceiver(t)
 	next.verifier = r.verifier
@@ -90,53 +90,7 @@ func TestDispatcher_ATryThatIsOpenHoldsThePosition(t *testing.T) {
 	testenv.WaitFor(t, func() bool { return next.hasAccepted([]string{created(event)}) })
 }
 
-// A transaction that commits late is told, although later ones were.
-func TestDispatcher_ALateCommitIsTold(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	r := newReceiver(t)
-	id := b.endpoint(r)
-	late := b.lateChange()
-	b.run()
-	prompt := b.Event(1)
-	testenv.WaitFor(t, func() bool {
-		return len(b.deliveries(id, webhooks.Delivered)) == 1 && r.hasAccepted([]string{created(prompt)})
-	})
-	changeID := late()
-	testenv.WaitFor(t, func() bool { return r.hasAccepted([]string{changeID}) })
-}
-
-// lateChange begins a transaction with a change, which the result commits.
-func (b *bench) lateChange() (commit func() (changeID string)) {
-	b.T.Helper()
-	begun, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
-	begin := sync.OnceFunc(func() { close(begun) })
-	lock := holdfast.Lock{ID: ids.New(), EventID: ids.New(), UserID: ids.New(), Seats: 1, Status: holdfast.LockActive}
-	change := holdfast.Change{Type: holdfast.ChangeLockCreated, Lock: &lock}
-	go func() {
-		done <- mongodb.Do(b.Ctx(), b.DB, func(ctx context.Context) error {
-			if _, err := b.DB.Collection("other").InsertOne(ctx, bson.D{}); err != nil {
-				return err
-			}
-			record := changes.Record{EventID: lock.EventID, At: time.Now()}
-			record.Add(&change)
-			err := changes.Insert(ctx, b.DB, &record)
-			begin()
-			<-finish
-			return err
-		})
-	}()
-	<-begun
-	return func() string {
-		close(finish)
-		if err := <-done; err != nil {
-			b.T.Fatal(err)
-		}
-		return change.ID()
-	}
-}
-
-// Two dispatchers at once tell some changes twice, and skip none; while a writer does not wait for them.
+// Two dispatchers at the same time send some changes twice, and skip none, while changes are being committed.
 func TestDispatcher_TwoAtOnceSkipNothing(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -165,7 +119,7 @@ func TestDispatcher_TwoAtOnceSkipNothing(t *testing.T) {
 	})
 }
 
-// A stopped dispatcher has written all that it sent, so the next one sends nothing twice.
+// A stopped dispatcher has written the results of all its tries, so the next one sends nothing twice.
 func TestDispatcher_AStopKeepsWhatWasSent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -189,102 +143,19 @@ func TestDispatcher_AStopKeepsWhatWasSent(t *testing.T) {
 	}
 }
 
-// Without its lease a dispatcher sends nothing more, and does not wait for an endpoint that hangs.
-func TestDispatcher_WithoutItsLeaseItEndsAtOnce(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	b := benchOn(w, webhooks.Hooks{Timeout: time.Hour})
-	r := newReceiver(t)
-	release := make(chan struct{})
-	r.answers(func(told, http.ResponseWriter) int { <-release; return http.StatusOK })
-	t.Cleanup(func() { close(release) })
-	id := b.endpoint(r)
-	b.Event(1)
-	all := b.changeIDs()
-	ctx, lose := context.WithCancelCause(t.Context())
-	ended := make(chan error)
-	go func() {
-		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
-	}()
-	testenv.WaitFor(t, func() bool { tries, _ := r.got(); return len(tries) == len(all) })
-	lose(fmt.Errorf("%w: another process has it", errLeaseLost))
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-	if list := b.deliveries(id, ""); len(list) > 0 {
-		t.Errorf("a try that was ended counts: %+v", list)
-	}
-}
-
-// A runner that was replaced writes nothing any more: its position could be in front of or behind what the next one has sent.
-func TestFlush_OfARunnerThatWasReplacedWritesNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	id := b.endpoint(newReceiver(t))
-	first, err := b.hooks.Claim(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := func(name string, write func(int64) (bool, error), seq int64, isReplaced bool, at int64) {
-		t.Helper()
-		if got, err := write(seq); err != nil || got != isReplaced {
-			t.Errorf("%s: replaced: %v, %v", name, got, err)
-		}
-		if got, err := b.hooks.Position(t.Context(), id); err != nil || got != at {
-			t.Errorf("%s: at %d, want %d: %v", name, got, at, err)
-		}
-	}
-	want("the first one", first, 5, false, 5)
-	second, err := b.hooks.Claim(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want("after the second one has begun", first, 9, true, 5)
-	want("the second one", second, 7, false, 7)
-	disabled, enabled := webhooks.Disabled, webhooks.Enabled
-	for _, state := range []*webhooks.State{&disabled, &enabled} {
-		if _, err := b.hooks.Update(t.Context(), id, webhooks.Update{State: state}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want("after it was enabled anew", second, 9, true, 7)
-}
-
-// A runner that was replaced, such as that of a process that was paused, changes no document: a delivery that lost its time would
-// never be tried.
-func TestDue_WritesNothing(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	id := b.endpoint(newReceiver(t), "holdfast.event.*")
-	event := b.Event(1)
-	b.rename(event, 3)
-	b.number()
-	b.set(id, webhooks.Disabled) // the changes are in front of the endpoint: all of them can be replayed below
-	b.set(id, webhooks.Enabled)
-	b.Set("webhooks", id, bson.D{{Key: "internal.seq", Value: int64(100)}})
-	if n, err := b.hooks.Plan(t.Context(), id); err != nil || n != 4 {
-		t.Fatal(n, err)
-	}
-	before := b.deliveries(id, webhooks.Pending)
-	subjects, later, err := b.hooks.Due(t.Context(), id)
-	if err != nil || !slices.Equal(subjects, []string{"events/" + event.String()}) || later != 3 {
-		t.Errorf("%v, %d later, %v", subjects, later, err)
-	}
-	if after := b.deliveries(id, webhooks.Pending); !slices.Equal(before, after) {
-		t.Errorf("%+v became %+v", before, after)
-	}
-}
-
-// The answer to a flush may be lost although it was written. Its repetition writes no delivery twice.
-func TestFlush_IsRepeatedIfItsAnswerIsLost(t *testing.T) {
+// The answer to a write of results may be lost although they were written. Repeating the write changes nothing.
+func TestSettle_IsRepeatedIfItsAnswerIsLost(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	lost := atomic.Int32{}
-	b := benchOn(w, webhooks.Hooks{Timeout: tryTimeout, AfterWrite: func() error {
-		if lost.Add(1)%2 == 1 {
-			return errors.New("the answer was lost")
+	b := benchOn(w, webhooks.Hooks{Timeout: tryTimeout, Writing: func(write func() error) func() error {
+		return func() error {
+			err := write()
+			if lost.Add(1)%2 == 1 {
+				return errors.New("the answer was lost")
+			}
+			return err
 		}
-		return nil
 	}})
 	r := newReceiver(t)
 	id := b.endpoint(r)
@@ -303,12 +174,9 @@ func TestFlush_IsRepeatedIfItsAnswerIsLost(t *testing.T) {
 		}
 		seen[d.ChangeID] = true
 	}
-	if lines := w.Log.Lines("another process tells it"); len(lines) > 0 {
-		t.Errorf("%q", lines)
-	}
 }
 
-// The clock of a process may be wrong. What another process or the receiver relies on is by the database's clock.
+// The clock of a process may be wrong. Times that another process or the receiver relies on are the database's.
 func TestDispatcher_AWrongClockChangesNoTime(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -328,5 +196,39 @@ func TestDispatcher_AWrongClockChangesNoTime(t *testing.T) {
 		if err := b.hooks.Delete(t.Context(), id); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// Another process may send already once the lease is lost. So the tries in flight end at once, and are not counted.
+func TestDispatcher_ALostLeaseEndsTheTriesInFlight(t *testing.T) {
+	t.Parallel()
+	b := benchOn(testenv.New(t), webhooks.Hooks{Timeout: time.Hour})
+	r := newReceiver(t)
+	id := b.endpoint(r)
+	began, release := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	r.answers(func(told, http.ResponseWriter) int {
+		close(began)
+		<-release
+		return http.StatusOK
+	})
+	b.Event(10)
+	b.number()
+	ctx, lose := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() {
+		ended <- b.hooks.NewDispatcher(b.encoder, webhooks.Observer{}, errLeaseLost).Run(ctx, slog.New(b.Log), false)
+	}()
+	<-began
+	lost := time.Now()
+	lose(errLeaseLost)
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(lost); took >= webhooks.StopTimeout {
+		t.Errorf("the try ended after %v", took)
+	}
+	if pending := b.deliveries(id, webhooks.Pending); len(pending) != 1 || pending[0].Attempts != 0 {
+		t.Errorf("%+v", pending)
 	}
 }

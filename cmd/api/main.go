@@ -27,7 +27,7 @@ func main() {
 	os.Exit(status)
 }
 
-// source is of the streams. It mends a map that can't be read.
+// source is the source of the streams. It repairs a map that can't be read.
 type source struct {
 	*store.Store
 
@@ -49,8 +49,8 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	if err != nil {
 		return errors.Join(err, a.Close(ctx))
 	}
-	if err := a.OpenPeers(ctx); err != nil {
-		return errors.Join(err, a.Close(ctx))
+	if warning := c.Warning(); warning != "" {
+		log.WarnContext(ctx, warning)
 	}
 	hub := live.NewHub(source{a.Store, a.Seats}, log)
 	defer hub.Close()

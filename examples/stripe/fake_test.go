@@ -365,7 +365,7 @@ func (f *fakeStripe) intentIDs() []string {
 	return slices.Sorted(maps.Keys(f.intents))
 }
 
-// deliver posts an event to the shop's webhook and returns the answer's status; 0: there was none.
+// deliver posts an event to the shop's webhook and returns the answer's status; 0 if there was none.
 func deliver(shopURL string, payload []byte, secret string, at time.Time) int {
 	signed := webhook.GenerateTestSignedPayload(&webhook.UnsignedPayload{Payload: payload, Secret: secret, Timestamp: at})
 	request, err := http.NewRequest(http.MethodPost, shopURL+"/stripe", bytes.NewReader(payload))

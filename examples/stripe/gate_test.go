@@ -67,7 +67,7 @@ func newGate(fake *fakeStripe, api string) *gate {
 	return g
 }
 
-// arm says where the shop that starts now is killed; nil: nowhere.
+// arm says where the shop that starts now is killed; nil means nowhere.
 func (g *gate) arm(p *killPoint) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -279,7 +279,7 @@ func (r *round) customer(cart string, s scenario) {
 	}
 }
 
-// left says what is left to do, on any side; "": nothing.
+// left says what is left to do, on any side; "" means nothing.
 func (r *round) left() string {
 	for cart, s := range r.carts {
 		if o, found := r.order(cart); !found || o.State == open {

@@ -306,6 +306,10 @@ func TestPages(t *testing.T) {
 		_ = response.Body.Close() // only the status counts
 		return response.StatusCode
 	}
+	known, err := w.operator.CreateUser(t.Context(), "Ada", "a@b.c")
+	if err != nil {
+		t.Fatal(err)
+	}
 	complete := fmt.Sprintf("cart=%s&event=%s&name=Ada&email=a@b.c&seats=1&payment_method=pm_card_visa", cryptorand.Text(), event)
 	for form, want := range map[string]int{
 		complete + "&seats=0":                                            http.StatusOK, // the first value counts
@@ -318,6 +322,9 @@ func TestPages(t *testing.T) {
 		if got := post(form, w.url); got != want {
 			t.Errorf("%s: %d, want %d", form, got, want)
 		}
+	}
+	for b, err := range w.operator.ListBookings(t.Context(), client.Filter{UserID: &known.ID}) {
+		t.Errorf("whoever typed the address of a customer booked for them: %v, %v", b, err)
 	}
 	if got := post(complete, "https://elsewhere.example"); got != http.StatusForbidden {
 		t.Errorf("a page of another origin gets %d", got)

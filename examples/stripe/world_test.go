@@ -49,7 +49,7 @@ func withHoldfast(m *testing.M) (status int, err error) {
 	}
 	defer func() { _ = os.RemoveAll(programs) }()
 	if os.Getenv(mongoVariable) == "" {
-		if err := build("../..", "./internal/devserver/cmd/devserver"); err != nil {
+		if err := build("../../tools/devserver", "."); err != nil {
 			return 0, err
 		}
 		again := exec.Command(filepath.Join(programs, "devserver"), append([]string{"with"}, os.Args...)...)
@@ -194,7 +194,7 @@ func newWorld(t *testing.T, settings ...string) *world {
 	return w
 }
 
-// start starts the shop; point is where it is killed, nil: nowhere.
+// start starts the shop; point is where it is killed, nil means nowhere.
 func (w *world) start(point *killPoint) {
 	w.Helper()
 	w.gate.arm(point)

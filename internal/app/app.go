@@ -7,22 +7,19 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-dev/holdfast/booking"
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/internal/peers"
-	"github.com/holdfast-dev/holdfast/internal/ratelimit"
-	"github.com/holdfast-dev/holdfast/internal/redisclient"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 // App is one process's services.
@@ -33,24 +30,22 @@ type App struct {
 	Log     *slog.Logger
 	Metrics *telemetry.Metrics
 	Jobs    *jobs.Runner
-	Rates   *ratelimit.Limiter
-	Peers   *peers.Peers // nil: this process sells its events alone
+	Rates   *httpapi.RateLimiter
 
-	leases   func() error // closes the store of leases
-	rates    func() error // closes the store of rates
+	leases   func() error // closes the lease store
+	rates    func() error // closes the rate limiter's store
 	boot     boot
 	findings *keptFindings
 
-	retention time.Duration // of ended locks; 0: for ever
-	stopping  atomic.Bool
+	stopping atomic.Bool
 }
 
 // Connect opens the app and writes nothing. Its error says what the operator can do.
 func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, error) {
-	metrics, now := telemetry.NewMetrics(), clock.Clock(clock.System)
+	metrics, now := telemetry.NewMetrics(), mongodb.Clock(mongodb.SystemTime)
 	engine, err := core.Connect(ctx, core.Options{
 		URI: string(c.MongoDBURI), Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
-		WebhookAllowPrivate: c.WebhookAllowPrivate,
+		WebhookAllowPrivate: c.WebhookAllowPrivate, Collections: jobs.Collections(),
 		Observe: core.Observer{
 			Database: mongodb.Observer{
 				Transaction: func(o mongodb.Outcome, attempts int) {
@@ -70,6 +65,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 				Duplicate: metrics.Duplicates.Inc,
 			},
 			Corrected: metrics.Corrections.Inc,
+			Corrupt:   func(found core.CorruptReport) { countCorrupt(metrics, found) },
 		},
 	})
 	if err != nil {
@@ -81,11 +77,6 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	if telemetry.IsTerminal(os.Stderr) {
 		a.Recovery.OnProgress, a.Recovery.ProgressInterval = drawProgress, time.Second
 	}
-	if a.retention = c.EndedRetention.Age; !c.EndedRetention.IsSet {
-		if a.retention, err = core.EndedRetention(ctx, a.DB); err != nil {
-			return nil, errors.Join(err, engine.Close(context.WithoutCancel(ctx)))
-		}
-	}
 	a.openJobs(ctx, now)
 	a.openRates(now)
 	if a.boot.at, err = a.DB.Now(ctx); err != nil {
@@ -94,32 +85,41 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	return a, nil
 }
 
-// openJobs makes the store of leases and the runner of jobs, and logs which store it is.
-func (a *App) openJobs(ctx context.Context, now clock.Clock) {
-	c, terms := a.Config, lease.Terms{TTL: a.Config.LeaseTTL}
+// countCorrupt sets the gauges of the corrupt documents.
+func countCorrupt(metrics *telemetry.Metrics, found core.CorruptReport) {
+	for _, c := range slices.Concat(core.Collections(), jobs.Collections()) {
+		if c.Schema != nil {
+			metrics.Corrupt.WithLabelValues(c.Name).Set(float64(len(found.Of(c.Name))))
+		}
+	}
+}
+
+// openJobs opens the lease store and creates the runner of jobs, and logs which store it is.
+func (a *App) openJobs(ctx context.Context, now mongodb.Clock) {
+	c, terms := a.Config, jobs.LeaseTerms{TTL: a.Config.LeaseTTL}
 	kind, why := c.LeaseStore()
 	o := jobs.Options{
-		Log: a.Log, Clock: now, Holder: lease.NewHolder(c.PodName), Terms: terms,
+		Log: a.Log, Clock: now, Holder: jobs.NewHolder(c.PodName), Terms: terms,
 		History: &jobs.History{DB: a.DB}, Metrics: jobs.NewMetrics(a.Metrics.Registry),
 	}
 	a.leases = func() error { return nil }
 	switch kind {
-	case lease.KindRedis:
-		store := lease.NewRedis(c.Redis(), terms, now)
+	case jobs.StoreRedis:
+		store := jobs.NewRedisLeases(c.Redis(), terms, now)
 		o.Leases, o.RunWithoutStore, a.leases = store, !c.DisableCronsOnRedisDown, store.Close
-	case lease.KindMongo:
-		o.Leases = lease.NewMongo(a.DB, terms)
+	case jobs.StoreMongo:
+		o.Leases = jobs.NewMongoLeases(a.DB, terms)
 	default:
-		o.Leases = lease.NewLocal()
+		o.Leases = jobs.NewLocalLeases()
 	}
 	a.Jobs = jobs.New(o, a.jobs()...)
 	level, text := slog.LevelInfo, "Leases"
-	if kind == lease.KindNone {
+	if kind == jobs.StoreNone {
 		level, text = slog.LevelWarn, "No leases: jobs run as a single instance; a second process would run them too"
 	}
 	mode, err := a.Jobs.Mode(ctx)
 	if err != nil {
-		level, text = slog.LevelWarn, "The store of leases is unavailable; this process keeps retrying"
+		level, text = slog.LevelWarn, "The lease store is unavailable; this process keeps retrying"
 	}
 	line := []slog.Attr{
 		slog.String("store", kind), slog.String("why", why), slog.Any("mode", mode), slog.String("holder", o.Holder),
@@ -131,31 +131,26 @@ func (a *App) openJobs(ctx context.Context, now clock.Clock) {
 	a.Log.LogAttrs(ctx, level, text, line...)
 }
 
-// openRates makes the rate limiter, if a rate is set.
-func (a *App) openRates(now clock.Clock) {
+// openRates creates the rate limiter if a rate is set.
+func (a *App) openRates(now mongodb.Clock) {
 	a.rates = func() error { return nil }
 	if a.Config.RateLimitPerKey.IsZero() && a.Config.RateLimitPerUser.IsZero() {
 		return
 	}
 	var client *redis.Client
 	if o := a.Config.SharedRedis(); o != nil {
-		const stepTimeout = 200 * time.Millisecond // after it this process counts alone
-		client = redisclient.Open(*o, stepTimeout)
+		const stepTimeout = 200 * time.Millisecond // after this time the process counts on its own
+		client = jobs.OpenRedis(*o, stepTimeout)
 		a.rates = client.Close
 	}
-	a.Rates = ratelimit.New(client, now, a.Log)
+	a.Rates = httpapi.NewRateLimiter(client, now, a.Log)
 }
 
-// Stopping makes /readyz fail, so that the load balancer sends no new requests, and other processes no commands.
-func (a *App) Stopping() {
-	a.stopping.Store(true)
-	if a.Peers != nil {
-		a.Peers.Leave()
-	}
-}
+// Stopping makes /readyz fail, so that the load balancer sends no new requests.
+func (a *App) Stopping() { a.stopping.Store(true) }
 
 // Close waits for runs and commits in flight, and ends the connections.
 func (a *App) Close(ctx context.Context) error {
 	a.Jobs.Stop()
-	return errors.Join(a.Peers.Close(ctx), a.boot.end(ctx), a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
+	return errors.Join(a.boot.end(ctx), a.Jobs.Wait(ctx), a.leases(), a.rates(), a.Core.Close(ctx))
 }

@@ -9,16 +9,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
 // boot is the start of a process: indexes and validators, then recovery. The process
-// listens meanwhile.
+// already listens during this time. The loops that watch the database afterwards run here too.
 type boot struct {
 	at      time.Time // by the database's clock
 	schema  atomic.Pointer[string]
-	told    []string               // of the schema, in the log; nil before the first look
+	told    []string               // gaps of the schema that were logged; nil before the first check
 	passed  atomic.Pointer[string] // the state of recovery
 	serving atomic.Bool
 	cancel  context.CancelFunc
@@ -35,35 +34,25 @@ const (
 
 // Boot makes indexes and validators, and runs the recovery pass of the start unless another
 // process does it. It returns when both have ended, or after RECOVERY_BOOT_WAIT: the process
-// then serves, and /readyz says what is still running. A pass that fails is logged.
+// then serves, and /readyz shows what is still running. A pass that fails is logged.
 func (a *App) Boot(ctx context.Context) {
-	if !a.Config.EndedRetention.IsSet && a.retention == 0 {
-		a.Log.InfoContext(ctx, "ENDED_RETENTION is off, because this database is of an earlier version: "+
-			"set it, such as to 720h, and ended locks are removed; or set it to off")
-	}
 	ctx, a.boot.cancel = context.WithCancel(ctx)
 	waited, stopWaiting := context.WithTimeout(ctx, a.Config.RecoveryBootWait)
 	schema := make(chan struct{})
 	a.boot.running.Go(func() {
 		a.ensureSchema(ctx)
 		close(schema)
-		a.boot.running.Go(func() { a.watchSchema(ctx) })
-		core.KeepValidators(ctx, a.DB, a.Log)
+		a.watchSchema(ctx)
 	})
 	a.boot.running.Go(func() {
 		select { // a missing index makes recovery slow, and must not stop it
 		case <-schema:
 		case <-waited.Done():
 		}
-		recovered := a.recover(ctx)
+		a.recover(ctx)
 		stopWaiting()
-		if recovered {
-			a.Jobs.Beat(ctx, a.presence)
-		}
 	})
-	if a.Peers != nil {
-		a.boot.running.Go(func() { a.Peers.Run(ctx) })
-	}
+	a.boot.running.Go(func() { a.Corrupt.Run(ctx) })
 	<-waited.Done()
 	if a.boot.recovery() == recoveryRunning && ctx.Err() == nil {
 		a.Log.WarnContext(ctx, "Serving before recovery has ended", slog.String("after", a.Config.RecoveryBootWait.String()))
@@ -71,7 +60,7 @@ func (a *App) Boot(ctx context.Context) {
 	a.boot.serving.Store(true)
 }
 
-// end stops what the start still does, and waits for it.
+// end stops the remaining work of the start, and waits for its end.
 func (b *boot) end(ctx context.Context) error {
 	if b.cancel == nil {
 		return nil
@@ -102,13 +91,12 @@ func (b *boot) recovery() string {
 	return recoveryRunning
 }
 
-// recover runs the recovery pass of the start, unless another process does it. It reports
-// whether this database has had its pass. If the pass fails, the process goes on and /readyz
-// says so.
-func (a *App) recover(ctx context.Context) bool {
+// recover runs the recovery pass of the start, unless another process does it. If the pass fails, the process goes on
+// and /readyz says so.
+func (a *App) recover(ctx context.Context) {
 	start := a.DB.Clock()()
 	result, err := a.Jobs.RunAtBoot(ctx, a.recoveryJob(), a.Jobs.PassedSince(recoveryName, a.boot.at))
-	state, passed := recoveryFailed, true
+	state := recoveryFailed
 	switch {
 	case result.Outcome == jobs.Skipped && err == nil:
 		state = a.othersPass(ctx)
@@ -117,23 +105,19 @@ func (a *App) recover(ctx context.Context) bool {
 		state = recoveryCompleted
 	case errors.Is(err, jobs.ErrLeftOver):
 		state = recoveryLeftOver
-	default:
-		passed = false
-		if ctx.Err() == nil {
-			a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", slog.Any("error", err))
-		}
+	case ctx.Err() == nil:
+		a.Log.ErrorContext(ctx, "[RECOVERY] System recovery failed; proceeding with the start", slog.Any("error", err))
 	}
 	if state == recoveryCompleted {
 		a.Metrics.RecoveryComplete.Set(1)
 	}
 	a.Metrics.RecoverySeconds.Set(a.DB.Clock().Since(start).Seconds())
 	a.boot.passed.Store(&state)
-	return passed
 }
 
 // othersPass is how the pass of another process ended.
 func (a *App) othersPass(ctx context.Context) string {
-	if leftOver, err := a.Jobs.LeftOver(ctx, recoveryName); err == nil && leftOver {
+	if leftOver, err := a.Jobs.LeftOver(ctx, recoveryName, a.boot.at); err == nil && leftOver {
 		return recoveryLeftOver
 	}
 	return recoveryCompleted

@@ -11,19 +11,19 @@ import (
 )
 
 const (
-	// numberInterval is how long changes that are made one after the other wait, to be numbered together. After a
-	// longer silence the next one is numbered at once.
+	// numberInterval is how long consecutive changes wait, so that they are numbered together. After a
+	// longer pause the next change is numbered at once.
 	numberInterval = 50 * time.Millisecond
-	// numberPollInterval is how soon a change is noticed that comes after a silence, if no change stream tells of it.
+	// numberPollInterval is how soon the first change after a pause is noticed, if no change stream reports it.
 	numberPollInterval = 200 * time.Millisecond
 	// numberRetryDelay passes after a failure.
 	numberRetryDelay = time.Second
 )
 
-// numberChanges gives committed changes their numbers, as long as its process leads. A manual run ends when all
-// that waited have one, however many are made meanwhile.
+// numberChanges gives committed changes their numbers, as long as its process leads. A manual run ends when all changes
+// that waited at its start have one, however many are made during the run.
 func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
-	waker, isWoken := a.Changes.NewRecordWaker(numberPollInterval), false
+	wait, isWoken := a.Changes.RecordWaker(numberPollInterval), false
 	for {
 		n, err := a.Changes.Number(ctx)
 		counts.Found, counts.Applied = counts.Found+n, counts.Applied+n
@@ -39,14 +39,14 @@ func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 		case err != nil:
 			counts.Errors++
 			delay = numberRetryDelay
-			run.Log.WarnContext(ctx, "[CHANGES JOB] Numbering failed; trying again", slog.Any("error", err))
+			run.Log.WarnContext(ctx, "[CHANGES JOB] Numbering failed; retrying", slog.Any("error", err))
 		case n == changes.MaxNumbered:
 			run.Advanced()
 			continue
 		case run.Trigger == jobs.Manual:
 			return counts, nil
 		case n == 0 && !isWoken:
-			isWoken = waker.Wait(ctx)
+			isWoken = wait(ctx)
 			continue
 		}
 		isWoken = false
@@ -61,7 +61,7 @@ func (a *App) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 // maxChangesAge is how long a change may wait for its number before it is reported.
 const maxChangesAge = 10 * time.Second
 
-// changesState says whether changes get their numbers.
+// changesState is the state for /readyz: whether changes get their numbers.
 func (a *App) changesState(ctx context.Context) (state string, isGood bool) {
 	oldest, err := a.Changes.WaitingSince(ctx)
 	if err != nil {

@@ -24,14 +24,27 @@ const (
 func (a *App) jobs() []jobs.Job {
 	c := a.Config
 	return []jobs.Job{
-		{Name: "lock-expiry", Interval: c.LockExpiryInterval, MaxDuration: c.LockExpiryMaxDuration, Do: a.sweepLocks},
-		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration, Do: a.sweepBookings},
-		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.reconcile},
+		{Name: "lock-expiry", Interval: c.LockExpiryInterval, MaxDuration: c.LockExpiryMaxDuration, Do: a.searched(a.sweepLocks)},
+		{Name: "booking-expiry", Interval: c.BookingExpiryInterval, MaxDuration: c.BookingExpiryMaxDuration, Do: a.searched(a.sweepBookings)},
+		{Name: "reconcile", Interval: c.ReconcileInterval, MaxDuration: c.ReconcileMaxDuration, Do: a.searched(a.reconcile)},
 		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: a.retain},
 		{Name: "changes", Interval: time.Second, Resident: true, Do: a.numberChanges},
 		{Name: expiry.EventCancel, Interval: time.Second, Asked: a.canceller(jobs.Run{}).Next, Do: a.cancelEvent},
 		{Name: "webhooks", Interval: time.Second, Resident: true, Do: a.tellWebhooks},
 		a.recoveryJob(),
+	}
+}
+
+// searched wraps a job: before each run it loads the corrupt documents that are known, and after the run it asks for a search.
+func (a *App) searched(
+	do func(context.Context, jobs.Run) (jobs.Counts, error),
+) func(context.Context, jobs.Run) (jobs.Counts, error) {
+	return func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+		defer a.Corrupt.Ask()
+		if err := a.Corrupt.Load(ctx); err != nil {
+			run.Log.DebugContext(ctx, "Could not read which documents are corrupt", slog.Any("error", err))
+		}
+		return do(ctx, run)
 	}
 }
 
@@ -45,7 +58,7 @@ func (a *App) canceller(run jobs.Run) *expiry.Canceller {
 // cancelRetryDelay passes after a failure of a run that cancels all of an event.
 const cancelRetryDelay = time.Second
 
-// cancelEvent carries out the wish of a run. It tries again until that is done, or until the wish of another run goes first.
+// cancelEvent cancels the event of a run. It retries until that is done, or until another run has precedence.
 func (a *App) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	for {
 		report, err := a.canceller(run).Run(ctx, expiry.Run{Run: inventory.Run{ID: run.ID}, Log: run.Log})
@@ -56,7 +69,7 @@ func (a *App) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error
 		if errors.Is(err, expiry.ErrOthersFirst) {
 			return run.Earlier, jobs.ErrOthersFirst
 		}
-		run.Log.WarnContext(ctx, "[EVENT CANCEL JOB] Failed; trying again", slog.Any("error", err))
+		run.Log.WarnContext(ctx, "[EVENT CANCEL JOB] Failed; retrying", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return run.Earlier, ctx.Err()
@@ -65,7 +78,7 @@ func (a *App) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error
 	}
 }
 
-// CancelEvent cancels an event at once, and asks for the run that cancels all that it has.
+// CancelEvent cancels an event at once, and requests the run that cancels its locks and bookings.
 func (a *App) CancelEvent(ctx context.Context, eventID holdfast.ID) (jobs.Record, error) {
 	runID, err := a.canceller(jobs.Run{}).Ask(ctx, eventID)
 	if err != nil {
@@ -91,14 +104,14 @@ func (a *App) recoveryJob() jobs.Job { return a.recoveryJobOf(a.Recovery.Run) }
 
 func (a *App) recoveryJobOf(pass func(context.Context, string, *slog.Logger) (recovery.Report, error)) jobs.Job {
 	return jobs.Job{Name: recoveryName, MaxDuration: a.Config.RecoveryMaxDuration,
-		Do: func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+		Do: a.searched(func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 			report, err := pass(ctx, run.ID, run.Log)
 			return a.recovered(run, report, err)
-		}}
+		})}
 }
 
-// RecoverAll runs the job recovery in this process, under its lease, over all events: also over
-// the sealed ones.
+// RecoverAll runs the job recovery in this process, under its lease, over all events, including
+// archived ones.
 func (a *App) RecoverAll(ctx context.Context) (jobs.Result, error) {
 	return a.Jobs.RunExclusive(ctx, a.recoveryJobOf(a.Recovery.RunAll), jobs.Manual)
 }
@@ -124,7 +137,7 @@ func (a *App) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) 
 	return a.recovered(run, report, err)
 }
 
-// recovered reports a pass of recovery to its run.
+// recovered reports the result of a recovery pass to its run.
 func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.Counts, error) {
 	a.Metrics.OversoldEvents.Set(float64(report.Oversold))
 	if report.Checked+report.Consumed > 0 {
@@ -136,21 +149,21 @@ func (a *App) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 	return jobs.Counts(report.Report), err
 }
 
-// retain removes what ended long ago, seals events that are over, and removes old records of changes and deliveries.
+// retain removes locks and bookings that ended long ago, archives past events, and removes old records of changes and deliveries.
 func (a *App) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	var purged expiry.Report
 	var err error
-	if a.retention > 0 || run.Trigger == jobs.Manual { // the log of a manual run says that it is off
-		purged, err = a.Retention.Run(ctx, a.retention, run.Log)
+	if a.Config.EndedRetention.Age > 0 || run.Trigger == jobs.Manual { // the log of a manual run says that it is off
+		purged, err = a.Retention.Run(ctx, a.Config.EndedRetention.Age, run.Log)
 	}
-	sealed, sealErr := a.Sealer.Run(ctx, a.Config.SealAfter, run.Log)
-	a.Metrics.EventsSealed.Add(float64(sealed.Applied))
-	if sealed.Found > 0 {
+	archived, archiveErr := a.Archiver.Run(ctx, a.Config.ArchiveAfter, run.Log)
+	a.Metrics.EventsArchived.Add(float64(archived.Applied))
+	if archived.Found > 0 {
 		run.Advanced()
 	}
 	removed, purgeErr := a.purgeChanges(ctx, run)
 	if removed > 0 {
 		run.Log.InfoContext(ctx, fmt.Sprintf("[RETENTION JOB] Removed %d records of changes", removed), slog.Int64("records", removed))
 	}
-	return jobs.Counts(purged.Add(sealed)), errors.Join(err, sealErr, purgeErr, a.purgeDeliveries(ctx, run))
+	return jobs.Counts(purged.Add(archived)), errors.Join(err, archiveErr, purgeErr, a.purgeDeliveries(ctx, run))
 }

@@ -40,14 +40,14 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	log := telemetry.NewLog(os.Stderr, c.LogLevel, c.LogFormat)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	sendTraces, err := telemetry.StartTraces(ctx, program, c.PodName)
+	sendTraces, err := startTraces(ctx, program, c.PodName)
 	if err != nil {
 		log.Error("Failed", slog.Any("error", err))
 		return 1
 	}
 	context.AfterFunc(ctx, func() {
 		time.AfterFunc(c.ShutdownDelay+stopTimeout, func() {
-			log.Warn("Stopped before everything had ended", slog.String("after", (c.ShutdownDelay+stopTimeout).String()))
+			log.Warn("The shutdown timed out; work was still in progress", slog.String("after", (c.ShutdownDelay+stopTimeout).String()))
 			os.Exit(0)
 		})
 	})
@@ -55,7 +55,7 @@ func Main(program, description string, run func(ctx context.Context, c *config.C
 	sendLast(ctx, log, sendTraces)
 	switch {
 	case err != nil && ctx.Err() != nil: // a signal stopped it
-		log.Warn("Stopped before everything had ended", slog.Any("error", err))
+		log.Warn("The shutdown was not complete", slog.Any("error", err))
 	case err != nil:
 		log.Error("Failed", slog.Any("error", err))
 		return 1
@@ -72,7 +72,7 @@ func sendLast(ctx context.Context, log *slog.Logger, send func(context.Context) 
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendTimeout)
 	defer cancel()
 	if err := send(ctx); err != nil {
-		log.Warn("The last traces were not sent", slog.Any("error", err))
+		log.Warn("Could not send the last traces", slog.Any("error", err))
 	}
 }
 
@@ -97,7 +97,7 @@ func connections() int64 {
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
 		return maxConnections
 	}
-	const share = 4 // a quarter of them is left
+	const share = 4 // a quarter of the descriptors is left
 	return int64(min(maxConnections, files.Cur-files.Cur/share))
 }
 
@@ -139,8 +139,8 @@ func Serve(addr string, handler http.Handler, log *slog.Logger) (*Server, error)
 // Failed receives the error if the server ends by itself.
 func (s *Server) Failed() <-chan error { return s.failed }
 
-// Leave asks clients to close their connections after each response, and goes on to serve for a
-// while: load balancers send requests until they have noticed that /readyz fails.
+// Leave asks clients to close their connections after each response, and continues to serve for a
+// while, because load balancers send requests until they notice that /readyz fails.
 func (s *Server) Leave(delay time.Duration) {
 	s.draining.Store(true)
 	timer := time.NewTimer(delay)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/jobs/lease"
 )
 
 const checkTimeout = 2 * time.Second
@@ -21,6 +20,7 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 		"mongo": "ok", "redis": "not used", "recovery": recovery, "oversold": "none", "schema": schema,
 	}}
 	ready.Degraded = recovery != recoveryCompleted || schema != schemaOK
+	a.checkCorrupt(&ready)
 	if a.stopping.Load() {
 		ready.Checks["process"] = "stopping"
 	}
@@ -34,17 +34,26 @@ func (a *App) Ready(ctx context.Context) httpapi.Readiness {
 	return ready
 }
 
-// checkMongo asks MongoDB each time whether it can write, which decides. What else the check tells may be a second old.
+// checkMongo asks MongoDB each time whether it can write, which decides. The rest of the check may be a second old.
 func (a *App) checkMongo(ctx context.Context, ready *httpapi.Readiness) {
 	if err := a.DB.Ping(ctx); err != nil {
 		ready.Ready = false
 		ready.Checks["mongo"] = "no writable primary answers"
-		ready.Checks["oversold"], ready.Checks["changes"] = unknown, unknown
+		ready.Checks["oversold"], ready.Checks["changes"], ready.Checks["cancellations"] = unknown, unknown, unknown
 		return
 	}
 	found := a.findings.get(ctx)
-	ready.Checks["changes"], ready.Checks["oversold"] = found.changes, found.oversold
+	ready.Checks["changes"], ready.Checks["oversold"], ready.Checks["cancellations"] = found.changes, found.oversold, found.cancellations
 	ready.Degraded = ready.Degraded || found.isDegraded
+}
+
+// checkCorrupt reports the corrupt documents that the last search found.
+func (a *App) checkCorrupt(ready *httpapi.Readiness) {
+	ready.Checks["corrupt"] = unknown
+	if found, isKnown := a.Corrupt.Known(); isKnown {
+		ready.Checks["corrupt"] = found.String()
+		ready.Degraded = ready.Degraded || len(found.Documents) > 0
+	}
 }
 
 // mongoDBIsUp reports whether MongoDB accepts writes, for the metrics.
@@ -58,19 +67,19 @@ func (a *App) mongoDBIsUp() bool {
 // the store's, if it is unavailable.
 func (a *App) checkLeases(mode jobs.Mode, err error, ready *httpapi.Readiness) {
 	store, why := a.Config.LeaseStore()
-	away := map[string]string{lease.KindRedis: "Redis", lease.KindMongo: "MongoDB"}[store] + " " + lease.Describe(err)
+	away := map[string]string{jobs.StoreRedis: "Redis", jobs.StoreMongo: "MongoDB"}[store] + " " + jobs.DescribeUnavailable(err)
 	ready.Checks["leases"] = map[jobs.Mode]string{
 		jobs.ModeRedis:          "ok: redis (" + why + ")",
 		jobs.ModeMongo:          "ok: mongo (" + why + ")",
 		jobs.ModeNone:           "ok: none, a single instance (" + why + ")",
 		jobs.ModeWaiting:        "waiting: " + away + ", and jobs wait for it",
-		jobs.ModeSingleInstance: "single-instance: " + away + ", and DISABLE_CRONS_ON_REDIS_DOWN=false: this process runs its jobs all the same",
+		jobs.ModeSingleInstance: "single-instance: " + away + ", and DISABLE_CRONS_ON_REDIS_DOWN=false: this process runs its jobs anyway",
 	}[mode]
 	ready.Degraded = ready.Degraded || mode == jobs.ModeWaiting || mode == jobs.ModeSingleInstance
-	if store == lease.KindRedis {
+	if store == jobs.StoreRedis {
 		ready.Checks["redis"] = "ok"
 		if mode != jobs.ModeRedis {
-			ready.Checks["redis"] = lease.Describe(err)
+			ready.Checks["redis"] = jobs.DescribeUnavailable(err)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -11,11 +12,11 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast/httpapi"
-	"github.com/holdfast-dev/holdfast/internal/clock"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// readyNow is a check of readiness that finds everything anew.
+// readyNow checks readiness without cached results.
 func readyNow(t *testing.T, a *App) httpapi.Readiness {
 	t.Helper()
 	a.findings.turn <- struct{}{}
@@ -48,7 +49,7 @@ func TestFindings_AreReadOnceForConcurrentChecks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		reads, proceed := 0, make(chan struct{})
-		k := newKeptFindings(clock.System, func(ctx context.Context) findings {
+		k := newKeptFindings(mongodb.SystemTime, func(ctx context.Context) findings {
 			reads++
 			<-proceed
 			return findings{oversold: "none", isDegraded: ctx.Err() != nil}
@@ -106,4 +107,10 @@ func TestReady_AsksMongoDBEachTime(t *testing.T) {
 	if n := testutil.ToFloat64(a.Metrics.OversoldEvents); n != 1 {
 		t.Errorf("the gauge says %v", n)
 	}
+	w.Insert("eventcancels", bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "runId", Value: "r"}, {Key: "requestedAt", Value: time.Now()},
+		{Key: "left", Value: 2}, {Key: "why", Value: "its plan is missing"}})
+	testenv.WaitFor(t, func() bool {
+		ready := a.Ready(t.Context())
+		return ready.Degraded && strings.Contains(ready.Checks["cancellations"], "1 stuck")
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
@@ -21,11 +20,11 @@ const (
 )
 
 const (
-	schemaRetryDelay    = 10 * time.Second // before what failed is tried again
+	schemaRetryDelay    = 10 * time.Second // between attempts
 	schemaWatchInterval = time.Minute
 )
 
-// schemaState says what is missing.
+// schemaState has the indexes and validators that are missing.
 func (b *boot) schemaState() string {
 	if state := b.schema.Load(); state != nil {
 		return *state
@@ -33,9 +32,9 @@ func (b *boot) schemaState() string {
 	return schemaRunning
 }
 
-// ensureSchema makes indexes and validators, in one process at a time, and repeats what
-// failed. If none is missing, it needs no lease. A lease only saves work: where MongoDB rejects it, the
-// schema is made without one.
+// ensureSchema creates indexes and validators, in one process at a time, and retries after a
+// failure. If none is missing, it needs no lease. A lease only saves work: if MongoDB rejects it, the
+// schema is created without one.
 func (a *App) ensureSchema(ctx context.Context) {
 	all := a.Collections()
 	migration := jobs.Job{Name: "schema", NeedsNoLease: true, Do: func(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
@@ -52,12 +51,15 @@ func (a *App) ensureSchema(ctx context.Context) {
 		if err == nil {
 			err = a.lookAtSchema(ctx)
 		}
+		if err == nil {
+			err = a.warnOfSeatIndex(ctx)
+		}
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		failed := "not complete; this process keeps trying, and the log says why"
 		a.boot.schema.Store(&failed)
-		a.Log.ErrorContext(ctx, "Making indexes and validators failed; it is tried again", slog.Any("error", err))
+		a.Log.ErrorContext(ctx, "Could not create indexes and validators; retrying", slog.Any("error", err))
 		select {
 		case <-ctx.Done():
 			return
@@ -66,7 +68,17 @@ func (a *App) ensureSchema(ctx context.Context) {
 	}
 }
 
-// watchSchema looks, until ctx ends, for what is missing by now, and for what other software has set up.
+// warnOfSeatIndex logs that SEAT_INDEX is set and has no effect, because the database was made with the other value.
+func (a *App) warnOfSeatIndex(ctx context.Context) error {
+	decided, err := a.DB.ReadVersion(ctx)
+	if wanted := a.Config.SeatIndex; err == nil && wanted != nil && *wanted != decided.SeatIndex {
+		a.Log.WarnContext(ctx, "SEAT_INDEX has no effect: it decides for a new database only, and this one was made with the other value",
+			slog.Bool("wanted", *wanted), slog.Bool("database", decided.SeatIndex))
+	}
+	return err
+}
+
+// watchSchema checks the schema until ctx ends, because other software may remove or add indexes and validators.
 func (a *App) watchSchema(ctx context.Context) {
 	ticker := time.NewTicker(schemaWatchInterval)
 	defer ticker.Stop()
@@ -77,7 +89,7 @@ func (a *App) watchSchema(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := a.lookAtSchema(ctx); err != nil && ctx.Err() == nil {
-			a.Log.DebugContext(ctx, "Could not look at indexes and validators", slog.Any("error", err))
+			a.Log.DebugContext(ctx, "Could not check indexes and validators", slog.Any("error", err))
 		}
 	}
 }
@@ -89,50 +101,36 @@ func (a *App) lookAtSchema(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	foreign, err := core.ForeignSetup(ctx, a.DB, all...)
-	if err != nil {
-		return err
-	}
 	if a.boot.told == nil { // EnsureSchema has logged them
 		a.boot.told = gaps
 	}
-	found := append(append([]string{}, gaps...), foreign...)
-	for _, advice := range found {
+	for _, advice := range gaps {
 		if !slices.Contains(a.boot.told, advice) {
-			a.Log.ErrorContext(ctx, "The database is not set up as Holdfast needs it", slog.String("advice", advice))
+			a.Log.ErrorContext(ctx, "The database does not have the settings that Holdfast needs", slog.String("advice", advice))
 		}
 	}
-	a.boot.told = found
-	state := stateOfSchema(len(gaps), foreign)
+	a.boot.told = gaps
+	state := stateOfSchema(len(gaps))
 	a.boot.schema.Store(&state)
 	return nil
 }
 
-// stateOfSchema is the state for /readyz. What MongoDB says about a gap may hold data, so that only the
+// stateOfSchema is the state for /readyz. MongoDB's message about a gap may contain data, so only the
 // log has it.
-func stateOfSchema(gaps int, foreign []string) string {
-	const most = 3
-	var told []string
-	if gaps > 0 {
-		told = append(told, fmt.Sprintf("%d indexes or validators missing; the log says which and what to do", gaps))
-	}
-	told = append(told, foreign[:min(most, len(foreign))]...)
-	if more := len(foreign) - most; more > 0 {
-		told = append(told, fmt.Sprintf("%d more; the log says which", more))
-	}
-	if len(told) == 0 {
+func stateOfSchema(gaps int) string {
+	if gaps == 0 {
 		return schemaOK
 	}
-	return strings.Join(told, "; ")
+	return fmt.Sprintf("%d indexes or validators missing; the log says which and what to do", gaps)
 }
 
 // Collections are all collections, with their indexes and validators.
 func (a *App) Collections() (all []mongodb.Collection) {
 	all = slices.Concat(core.Collections(), jobs.Collections())
-	if !a.Config.SeatIndex {
+	if wanted := a.Config.SeatIndex; wanted != nil && !*wanted {
 		all = core.WithoutSeatIndex(all)
 	}
-	if a.retention > 0 {
+	if a.Config.EndedRetention.Age > 0 {
 		all = append(all, store.RetentionIndexes()...)
 	}
 	return all

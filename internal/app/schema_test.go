@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"slices"
-	"strings"
 	"testing"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -17,9 +16,10 @@ import (
 func TestMain(m *testing.M) { testenv.Main(m) }
 
 // connect opens a process on a test's database, with leases in MongoDB.
-func connect(t *testing.T, w *testenv.Env) *App {
+func connect(t *testing.T, w *testenv.Env, flags ...string) *App {
 	t.Helper()
-	c, err := config.Parse("test", "", []string{"--mongodb-uri", w.URI, "--mongodb-database", w.DB.Name(), "--job-leases", "mongo"})
+	c, err := config.Parse("test", "", append([]string{
+		"--mongodb-uri", w.URI, "--mongodb-database", w.DB.Name(), "--job-leases", "mongo"}, flags...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,63 +35,6 @@ func connect(t *testing.T, w *testenv.Env) *App {
 	return a
 }
 
-func look(t *testing.T, a *App) {
-	t.Helper()
-	if err := a.lookAtSchema(t.Context()); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestStateOfSchema(t *testing.T) {
-	t.Parallel()
-	const missing = "2 indexes or validators missing; the log says which and what to do"
-	for want, c := range map[string]struct {
-		gaps    int
-		foreign string
-	}{
-		"ok":                                  {0, ""},
-		missing:                               {2, ""},
-		missing + "; a":                       {2, "a"},
-		"a; b; c":                             {0, "a b c"},
-		"a; b; c; 2 more; the log says which": {0, "a b c d e"},
-	} {
-		if got := stateOfSchema(c.gaps, strings.Fields(c.foreign)); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
-// Every process tells of what other software has set up, and none needs a lease for it.
-func TestReady_TellsOfForeignSetups(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	w.ForeignIndex("seatlocks", "bookingId")
-	for process := range 2 {
-		a := connect(t, w)
-		a.Boot(t.Context())
-		ready := a.Ready(t.Context())
-		if state := ready.Checks["schema"]; !ready.Degraded || !strings.Contains(state, `drop it by db.seatlocks.dropIndex("theirs")`) {
-			t.Errorf("%+v", ready)
-		}
-		look(t, a)
-		if lines := w.Log.Lines("ERROR"); len(lines) != process+1 {
-			t.Errorf("process %d: %q", process, lines)
-		}
-	}
-	if n, err := w.DB.Collection("jobruns").CountDocuments(t.Context(), bson.D{{Key: "job", Value: "schema"}}); err != nil || n > 0 {
-		t.Errorf("%d runs made the schema, %v", n, err)
-	}
-	a := connect(t, w)
-	a.Boot(t.Context())
-	if err := w.DB.Collection("seatlocks").Indexes().DropOne(t.Context(), "theirs"); err != nil {
-		t.Fatal(err)
-	}
-	look(t, a)
-	if ready := a.Ready(t.Context()); ready.Degraded || ready.Checks["schema"] != schemaOK {
-		t.Errorf("after the operator has dropped it: %+v", ready)
-	}
-}
-
 // MongoDB rejects all leases. The schema is made all the same, and the log says once that the others wait.
 func TestBoot_MakesTheSchemaAlthoughLeasesAreRejected(t *testing.T) {
 	t.Parallel()
@@ -100,7 +43,8 @@ func TestBoot_MakesTheSchemaAlthoughLeasesAreRejected(t *testing.T) {
 	if err := w.DB.Collection("seatlocks").Indexes().DropOne(t.Context(), lockKey); err != nil {
 		t.Fatal(err)
 	}
-	w.Command(bson.D{{Key: "collMod", Value: "jobleases"}, {Key: "validator", Value: bson.D{{Key: "never", Value: 1}}}})
+	w.Command(bson.D{{Key: "drop", Value: "jobleases"}}) // a view takes its place
+	w.Command(bson.D{{Key: "create", Value: "jobleases"}, {Key: "viewOn", Value: "users"}, {Key: "pipeline", Value: bson.A{}}})
 	a := connect(t, w)
 	ctx, cancel := context.WithCancel(t.Context())
 	booted := make(chan struct{})
@@ -117,10 +61,30 @@ func TestBoot_MakesTheSchemaAlthoughLeasesAreRejected(t *testing.T) {
 		t.Errorf("the index is missing: %v", err)
 	}
 	ready := a.Ready(t.Context())
-	if state := ready.Checks["schema"]; !ready.Degraded || !strings.HasPrefix(state, "jobleases has a validator that is not Holdfast's") {
+	if !ready.Degraded {
 		t.Errorf("%+v", ready)
 	}
 	if lines := w.Log.Lines("WARN Lease unavailable"); len(lines) != 2 { // of the schema, and of recovery
 		t.Errorf("%q", lines)
+	}
+}
+
+// SEAT_INDEX decides for a new database. A start with the other value works, and says that it changes nothing.
+func TestBoot_SaysThatSeatIndexHasNoEffect(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t) // with the index
+	for _, c := range []struct {
+		flags []string
+		warns bool
+	}{{nil, false}, {[]string{"--seat-index"}, false}, {[]string{"--no-seat-index"}, true}} {
+		before := len(w.Log.Lines("SEAT_INDEX has no effect"))
+		a := connect(t, w, c.flags...)
+		a.Boot(t.Context())
+		if ready := a.Ready(t.Context()); ready.Checks["schema"] != schemaOK {
+			t.Errorf("%q: %+v", c.flags, ready)
+		}
+		if warned := len(w.Log.Lines("SEAT_INDEX has no effect")) > before; warned != c.warns {
+			t.Errorf("%q: warned: %t", c.flags, warned)
+		}
 	}
 }

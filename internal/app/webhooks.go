@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// tellWebhooks tells endpoints of changes, as long as its process leads. A manual run ends when each endpoint was told
-// of what there was, or fails.
+// tellWebhooks sends changes to endpoints as long as its process leads. A manual run ends when each endpoint has got the
+// changes that waited, or has failed.
 func (a *App) tellWebhooks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	encode := httpapi.NewChangeEncoder(httpapi.Services{Seats: a.Seats, Plans: a.Plans, Changes: a.Changes, Log: a.Log})
 	metrics := a.Metrics
@@ -41,7 +41,7 @@ func (a *App) tellWebhooks(ctx context.Context, run jobs.Run) (jobs.Counts, erro
 	return counts, err
 }
 
-// purgeDeliveries removes deliveries that are as old as the changes that are removed.
+// purgeDeliveries removes the deliveries of changes that are removed.
 func (a *App) purgeDeliveries(ctx context.Context, run jobs.Run) error {
 	keep := a.Config.ChangesRetention.Age
 	if keep == 0 {

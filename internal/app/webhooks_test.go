@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
-// The process that leads tells endpoints of changes; a manual run tells of what there is, and ends.
+// The leader sends changes to endpoints. A manual run sends the changes that exist, and ends.
 func TestWebhooks_AreToldByTheProcessThatLeads(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -16,8 +16,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -29,7 +27,7 @@ func fill(v reflect.Value, n *int) {
 		*n++
 		switch value := f.Addr().Interface().(type) {
 		case *holdfast.ID:
-			*value = ids.New()
+			*value = mongodb.NewID()
 		case *time.Time:
 			*value = time.Date(2030, 1, 2, 3, 4, *n, 6_000_000, time.UTC)
 		case *[]string:
@@ -112,21 +110,23 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	for _, v := range []any{&lock, &booking, &event, &payment} {
 		fill(reflect.ValueOf(v).Elem(), &n)
 	}
+	event.Seating.OrphanRule, event.Seating.AccessiblePolicy = holdfast.OrphansRefused, holdfast.AccessibleOpen
+	event.LatePayments.Policy = holdfast.LatePaymentsAccepted
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := []holdfast.Change{
-		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: ids.New(), Lock: &lock,
+		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: mongodb.NewID(), Lock: &lock,
 			Origin: holdfast.Origin{Actor: "shop", RequestID: "r", RunID: "run"}},
 		{Type: holdfast.ChangeBookingConfirmed, Revision: booking.Revision, At: at, EventID: booking.EventID, Booking: &booking},
 		{Type: holdfast.ChangePaymentAccepted, Revision: payment.Revision, At: at, EventID: payment.EventID, Payment: &payment},
 		{Type: holdfast.ChangeEventSoldOut, Revision: 9, Repairs: 2, At: at, EventID: event.ID, Event: &event},
-		{Type: holdfast.ChangePlanCreated, At: at, PlanID: ids.New()},
+		{Type: holdfast.ChangePlanCreated, At: at, PlanID: mongodb.NewID()},
 	}
 	record(w, want...)
 	if got := number(w); got != len(want) {
 		t.Fatalf("%d records were numbered", got)
 	}
 	got, _ := list(w, nil, changes.Filter{}, 10)
-	lock.Key, lock.RequestHash, booking.WindowUnreadable = "", "", false
+	lock.Key, lock.RequestHash = "", ""
 	booking.PaymentID, payment.Code = holdfast.ID{}, "" // no route answers them
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -157,7 +157,7 @@ func revisions(list []holdfast.Change) (all []int64) {
 func TestList_SkipsNoLateCommit(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event := ids.New()
+	event := mongodb.NewID()
 	begun, finish, done := make(chan struct{}), make(chan struct{}), make(chan error)
 	begin := sync.OnceFunc(func() { close(begun) })
 	go func() {
@@ -199,7 +199,7 @@ func TestNumber_KeepsTheOrderOfDependentTransactions(t *testing.T) {
 	var writers sync.WaitGroup
 	for range lines {
 		writers.Go(func() {
-			event := ids.New()
+			event := mongodb.NewID()
 			for n := range int64(length) {
 				c := made(event, holdfast.ChangeLockChanged, n)
 				c.At = c.At.Add(-time.Duration(n) * time.Hour) // a clock that goes back
@@ -236,9 +236,9 @@ func TestNumber_FindsOldRecords(t *testing.T) {
 	w := testenv.New(t)
 	var later atomic.Int64
 	own := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
-		o.Clock = func() time.Time { return clock.System().Add(time.Duration(later.Load())) }
+		o.Clock = func() time.Time { return mongodb.SystemTime().Add(time.Duration(later.Load())) }
 	})
-	record(own, made(ids.New(), holdfast.ChangeLockCreated, 0))
+	record(own, made(mongodb.NewID(), holdfast.ChangeLockCreated, 0))
 	wantNumbered := func(w *testenv.Env, want int, when string) {
 		t.Helper()
 		if n := number(w); n != want {
@@ -261,7 +261,7 @@ func TestNumber_FindsOldRecords(t *testing.T) {
 	wantNumbered(own, 0, "too old")
 	later.Store(int64(2 * time.Minute))
 	wantNumbered(own, 2, "after two minutes")
-	record(own, made(ids.New(), holdfast.ChangeLockCreated, 1))
+	record(own, made(mongodb.NewID(), holdfast.ChangeLockCreated, 1))
 	wantNumbered(own, 1, "a new one")
 	old(bson.Timestamp{T: seconds - 3600, I: 2})
 	wantNumbered(own, 0, "too old again")
@@ -272,7 +272,7 @@ func TestNumber_FindsOldRecords(t *testing.T) {
 func TestNumber_BySeveralProcesses(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event := ids.New()
+	event := mongodb.NewID()
 	const n = 60
 	for i := range int64(n) {
 		record(w, made(event, holdfast.ChangeLockChanged, i))
@@ -307,7 +307,7 @@ func TestNumber_BySeveralProcesses(t *testing.T) {
 func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	a, b := ids.New(), ids.New()
+	a, b := mongodb.NewID(), mongodb.NewID()
 	var want []int64
 	for n := range int64(6) {
 		large := changes.Record{EventID: a, At: time.Now()}
@@ -351,7 +351,7 @@ func TestList_Pages(t *testing.T) {
 func TestPurge_RefusesTokensOfWhatIsGone(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, now := ids.New(), time.Now().UTC()
+	event, now := mongodb.NewID(), time.Now().UTC()
 	for n, age := range []time.Duration{3 * time.Hour, 2 * time.Hour, 0} {
 		c := made(event, holdfast.ChangeLockChanged, int64(n))
 		c.At = now.Add(time.Hour) // the clock of the process that made it does not count
@@ -389,7 +389,7 @@ func TestWaitingSince(t *testing.T) {
 	if since, err := w.Changes.WaitingSince(w.Ctx()); err != nil || !since.IsZero() {
 		t.Fatal(since, err)
 	}
-	record(w, made(ids.New(), holdfast.ChangeLockCreated, 0))
+	record(w, made(mongodb.NewID(), holdfast.ChangeLockCreated, 0))
 	since, err := w.Changes.WaitingSince(w.Ctx())
 	if err != nil || time.Since(since) > time.Minute || time.Since(since) < -time.Minute {
 		t.Errorf("waiting since %v: %v", since, err)
@@ -404,7 +404,7 @@ func TestWaitingSince(t *testing.T) {
 func TestInsert_SplitsWhatIsTooLargeForADocument(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event := ids.New()
+	event := mongodb.NewID()
 	seats := make([]string, holdfast.MaxNamedSeats)
 	for i := range seats {
 		seats[i] = strings.Repeat("s", holdfast.MaxSeatIDLength)
@@ -469,9 +469,9 @@ func wantRare(w *testenv.Env, f changes.Filter) {
 func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	quiet := ids.New()
+	quiet := mongodb.NewID()
 	record(w, made(quiet, holdfast.ChangeLockCreated, 1))
-	addHistory(w, ids.New)
+	addHistory(w, mongodb.NewID)
 	record(w, made(quiet, holdfast.ChangeLockReleased, 2))
 	number(w)
 	if got, _ := list(w, nil, changes.Filter{EventID: quiet}, 10); !slices.Equal(revisions(got), []int64{1, 2}) {
@@ -488,7 +488,7 @@ func TestList_FindsTheHistoryOfAnEventAmongMany(t *testing.T) {
 func TestList_FindsARareTypeOfAHotEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	hot := ids.New()
+	hot := mongodb.NewID()
 	record(w, made(hot, holdfast.ChangeLockCreated, 1))
 	addHistory(w, func() holdfast.ID { return hot })
 	record(w, made(hot, holdfast.ChangeLockReleased, 2))
@@ -500,7 +500,7 @@ func TestList_FindsARareTypeOfAHotEvent(t *testing.T) {
 func TestList_ReadsAPageAtOneSnapshot(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event := ids.New()
+	event := mongodb.NewID()
 	for n := range int64(3) {
 		record(w, made(event, holdfast.ChangeLockChanged, n))
 	}

@@ -1,8 +1,8 @@
-// Package changes keeps the records of committed changes: what a customer or a shop can see of locks, bookings,
-// events and seating plans.
+// Package changes keeps the records of committed changes of locks, bookings, payments, events and seating plans, as far as
+// a customer or a shop can see them.
 //
-// A transaction that changes some of them inserts one record per event. Records are the history, and what
-// webhooks are made of. They are inserted only, so they conflict with nothing.
+// A transaction that makes such changes inserts one record per event. The records are the history, and the source of
+// webhooks. They are only inserted, so they conflict with nothing.
 //
 // A record gets its number after its commit, by the job changes (Number). Readers page by these numbers
 // (List), so a transaction that commits late is never skipped. The order of numbers is causal: where one
@@ -11,5 +11,15 @@
 // everything that the transaction saw, and before its own commit, whatever the clocks of members and processes
 // say.
 //
-// What waits for the next record, or its number, is woken by a change stream (AwaitRecord, AwaitNumber).
+// A change stream wakes the goroutines that wait for the next record, or for its number (RecordWaker, NumberWaker).
+//
+// # Audit
+//
+// AuditLog has the requests of the console that may change something, and those of any program that may change a
+// webhook, with their keys and their answers, including refusals. Requests that are refused before a process accepts
+// them, such as those beyond a rate, change nothing and leave no entry: otherwise each would cost a write.
+//
+// An entry is written after its request was answered, outside of the request's transaction. A process that is killed
+// in between leaves none. The records of changes are in the transactions; they have the same request ID. MongoDB
+// removes entries after a year.
 package changes

@@ -1,166 +1,132 @@
 package changes
 
 import (
+	"cmp"
+	"time"
+
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// The documents of changes, as they are read. Other software may have left any value.
+// The documents of changes, as they are read.
 
 // recordDoc reads a record.
 type recordDoc struct {
-	Seq     int64        `bson:"seq"`
-	At      mongodb.Date `bson:"at"`
-	EventID ID           `bson:"eventId"`
-	PlanID  ID           `bson:"planId"`
-	Items   []itemDoc    `bson:"items"`
+	Seq     int64     `bson:"seq"`
+	At      time.Time `bson:"at"`
+	EventID ID        `bson:"eventId"`
+	PlanID  ID        `bson:"planId"`
+	Items   []itemDoc `bson:"items"`
 }
 
 type itemDoc struct {
-	Type      mongodb.Text  `bson:"type"`
-	Revision  mongodb.Whole `bson:"rev"`
-	Repairs   mongodb.Whole `bson:"repairs"`
-	Actor     mongodb.Text  `bson:"actor"`
-	RequestID mongodb.Text  `bson:"requestId"`
-	RunID     mongodb.Text  `bson:"runId"`
-	Lock      *lockDoc      `bson:"lock"`
-	Booking   *bookingDoc   `bson:"booking"`
-	Payment   *paymentDoc   `bson:"payment"`
-	Event     *eventDoc     `bson:"event"`
+	Type      string            `bson:"type"`
+	Revision  int64             `bson:"rev"`
+	Repairs   int64             `bson:"repairs"`
+	Actor     string            `bson:"actor"`
+	RequestID string            `bson:"requestId"`
+	RunID     string            `bson:"runId"`
+	Lock      *holdfast.Lock    `bson:"lock"`
+	Booking   *holdfast.Booking `bson:"booking"`
+	Payment   *holdfast.Payment `bson:"payment"`
+	Event     *EventDoc         `bson:"event"`
 }
 
 func (d itemDoc) change(r recordDoc) holdfast.Change {
 	c := holdfast.Change{
-		Type: holdfast.ChangeType(typePrefix + string(d.Type)), Revision: d.Revision.Or(0), Repairs: d.Repairs.Or(0),
-		At: r.At.Time, EventID: r.EventID, PlanID: r.PlanID,
-		Origin: holdfast.Origin{Actor: string(d.Actor), RequestID: string(d.RequestID), RunID: string(d.RunID)},
+		Type: holdfast.ChangeType(typePrefix + d.Type), Revision: d.Revision, Repairs: d.Repairs,
+		At: r.At, EventID: r.EventID, PlanID: r.PlanID,
+		Origin: holdfast.Origin{Actor: d.Actor, RequestID: d.RequestID, RunID: d.RunID},
+		Lock:   d.Lock, Booking: d.Booking, Payment: d.Payment,
 	}
 	switch {
-	case d.Lock != nil:
-		lock := d.Lock.lock(r)
-		c.Lock = &lock
-	case d.Booking != nil:
-		booking := d.Booking.booking(r, c.Revision)
-		c.Booking = &booking
-	case d.Payment != nil:
-		payment := d.Payment.payment(r, c.Revision)
-		c.Payment = &payment
+	case c.Lock != nil:
+		c.Lock.EventID = r.EventID
+	case c.Booking != nil:
+		c.Booking.EventID, c.Booking.Revision = r.EventID, c.Revision
+	case c.Payment != nil:
+		c.Payment.EventID, c.Payment.Revision = r.EventID, c.Revision
 	case d.Event != nil:
-		event := d.Event.event(r)
-		c.Event = &event
+		event := d.Event.Event()
+		event.ID, c.Event = r.EventID, &event
 	}
 	return c
 }
 
-type lockDoc struct {
-	ID        ID            `bson:"_id"`
-	UserID    ID            `bson:"userId"`
-	Seats     mongodb.Whole `bson:"seats"`
-	Status    mongodb.Text  `bson:"status"`
-	ExpiresAt mongodb.Date  `bson:"expiresAt"`
-	CreatedAt mongodb.Date  `bson:"createdAt"`
-	BookingID ID            `bson:"bookingId"`
-	SeatIDs   mongodb.Texts `bson:"seatIds"`
-	Section   mongodb.Text  `bson:"section"`
+// EventDoc reads an event, from its document or from the record of a change. A field that is absent is zero.
+type EventDoc struct {
+	ID              ID                   `bson:"_id"`
+	Name            string               `bson:"name"`
+	TotalSeats      int64                `bson:"totalSeats"`
+	AvailableSeats  int64                `bson:"availableSeats"`
+	Oversold        int64                `bson:"oversold"`
+	EventDate       time.Time            `bson:"eventDate"`
+	Status          holdfast.EventStatus `bson:"status"`
+	MaxSeatsPerUser int64                `bson:"maxSeatsPerUser"`
+	CreatedAt       time.Time            `bson:"createdAt"`
+	UpdatedAt       time.Time            `bson:"updatedAt"`
+
+	LatePayments holdfast.LatePaymentPolicy `bson:"latePayments"`
+	LateSeconds  *int64                     `bson:"latePaymentSeconds"`
+
+	// Only seated events have the following fields.
+	SeatingPlanID    ID                         `bson:"seatingPlanId"`
+	BlockedSeats     int64                      `bson:"blockedSeats"`
+	OrphanRule       holdfast.OrphanRule        `bson:"orphanRule"`
+	AccessiblePolicy holdfast.AccessiblePolicy  `bson:"accessiblePolicy"`
+	Sections         []holdfast.SectionCapacity `bson:"sections"`
 }
 
-func (d lockDoc) lock(r recordDoc) holdfast.Lock {
-	return holdfast.Lock{
-		ID: d.ID, EventID: r.EventID, UserID: d.UserID, Seats: d.Seats.Or(0), Status: holdfast.LockStatus(d.Status),
-		ExpiresAt: d.ExpiresAt.Time, CreatedAt: d.CreatedAt.Time, BookingID: d.BookingID, SeatIDs: d.SeatIDs, Section: string(d.Section),
-	}
-}
-
-type bookingDoc struct {
-	ID               ID            `bson:"_id"`
-	UserID           ID            `bson:"userId"`
-	LockID           ID            `bson:"seatLockId"`
-	Seats            mongodb.Whole `bson:"seats"`
-	Status           mongodb.Text  `bson:"status"`
-	PaymentExpiresAt mongodb.Date  `bson:"paymentExpiresAt"`
-	PaymentReference mongodb.Text  `bson:"paymentReference"`
-	CreatedAt        mongodb.Date  `bson:"createdAt"`
-	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
-	SeatIDs          mongodb.Texts `bson:"seatIds"`
-	Section          mongodb.Text  `bson:"section"`
-	Late             mongodb.Bool  `bson:"late"`
-}
-
-func (d bookingDoc) booking(r recordDoc, revision int64) holdfast.Booking {
-	return holdfast.Booking{
-		ID: d.ID, EventID: r.EventID, UserID: d.UserID, LockID: d.LockID, Seats: d.Seats.Or(0), Status: holdfast.BookingStatus(d.Status),
-		PaymentExpiresAt: d.PaymentExpiresAt.Time, PaymentReference: string(d.PaymentReference),
-		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, SeatIDs: d.SeatIDs, Section: string(d.Section), Revision: revision,
-		Late: bool(d.Late),
-	}
-}
-
-type paymentDoc struct {
-	ID              ID            `bson:"_id"`
-	Provider        mongodb.Text  `bson:"provider"`
-	Reference       mongodb.Text  `bson:"reference"`
-	Part            mongodb.Text  `bson:"part"`
-	BookingID       ID            `bson:"bookingId"`
-	UserID          ID            `bson:"userId"`
-	Amount          mongodb.Whole `bson:"amount"`
-	Currency        mongodb.Text  `bson:"currency"`
-	Status          mongodb.Text  `bson:"status"`
-	Reason          mongodb.Text  `bson:"reason"`
-	RefundReference mongodb.Text  `bson:"refundReference"`
-	CreatedAt       mongodb.Date  `bson:"createdAt"`
-	UpdatedAt       mongodb.Date  `bson:"updatedAt"`
-}
-
-func (d paymentDoc) payment(r recordDoc, revision int64) holdfast.Payment {
-	return holdfast.Payment{
-		ID: d.ID, BookingID: d.BookingID, EventID: r.EventID, UserID: d.UserID,
-		Charge: holdfast.Charge{
-			Provider: string(d.Provider), Reference: string(d.Reference), Part: string(d.Part), Amount: d.Amount.Pointer(),
-			Currency: string(d.Currency),
-		},
-		Status: holdfast.PaymentStatus(d.Status), Reason: holdfast.PaymentReason(d.Reason), RefundReference: string(d.RefundReference),
-		CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time, Revision: revision,
-	}
-}
-
-type eventDoc struct {
-	Name             mongodb.Text  `bson:"name"`
-	TotalSeats       mongodb.Whole `bson:"totalSeats"`
-	AvailableSeats   mongodb.Whole `bson:"availableSeats"`
-	Oversold         mongodb.Whole `bson:"oversold"`
-	EventDate        mongodb.Date  `bson:"eventDate"`
-	Status           mongodb.Text  `bson:"status"`
-	MaxSeatsPerUser  mongodb.Whole `bson:"maxSeatsPerUser"`
-	CreatedAt        mongodb.Date  `bson:"createdAt"`
-	UpdatedAt        mongodb.Date  `bson:"updatedAt"`
-	PlanID           ID            `bson:"seatingPlanId"`
-	BlockedSeats     mongodb.Whole `bson:"blockedSeats"`
-	OrphanRule       mongodb.Text  `bson:"orphanRule"`
-	AccessiblePolicy mongodb.Text  `bson:"accessiblePolicy"`
-	LatePayments     mongodb.Text  `bson:"latePayments"`
-	LateSeconds      mongodb.Whole `bson:"latePaymentSeconds"`
-	Sections         []struct {
-		Key      mongodb.Text  `bson:"key"`
-		Capacity mongodb.Whole `bson:"capacity"`
-	} `bson:"sections"`
-}
-
-func (d eventDoc) event(r recordDoc) holdfast.Event {
-	var sections []holdfast.SectionCapacity
-	for _, s := range d.Sections {
-		sections = append(sections, holdfast.SectionCapacity{Key: string(s.Key), Capacity: s.Capacity.Or(0)})
-	}
+// Event returns the event.
+func (d EventDoc) Event() holdfast.Event {
 	return holdfast.Event{
-		Sections: sections,
-		ID:       r.EventID, Name: string(d.Name), TotalSeats: d.TotalSeats.Or(0), AvailableSeats: d.AvailableSeats.Or(0),
-		Oversold: d.Oversold.Or(0), EventDate: d.EventDate.Time, Status: holdfast.EventStatus(d.Status),
-		MaxSeatsPerUser: d.MaxSeatsPerUser.Or(0), CreatedAt: d.CreatedAt.Time, UpdatedAt: d.UpdatedAt.Time,
-		LatePayments: holdfast.LatePayments{
-			Policy: holdfast.LatePaymentPolicy(d.LatePayments), Seconds: d.LateSeconds.Or(holdfast.DefaultLatePaymentSeconds),
-		},
-		Seating: holdfast.Seating{
-			PlanID: d.PlanID, BlockedSeats: d.BlockedSeats.Or(0),
-			OrphanRule: holdfast.OrphanRule(d.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(d.AccessiblePolicy),
-		},
+		ID: d.ID, Name: d.Name,
+		TotalSeats: d.TotalSeats, AvailableSeats: d.AvailableSeats, Oversold: d.Oversold,
+		EventDate: d.EventDate, Status: cmp.Or(d.Status, holdfast.OnSale),
+		MaxSeatsPerUser: d.MaxSeatsPerUser, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
+		Seating: d.seating(), Sections: d.CapacitySections(), LatePayments: d.Late(),
 	}
+}
+
+// Late returns the policy for late payments. They are refused unless the event says otherwise. A missing or
+// invalid time is replaced by the default.
+func (d EventDoc) Late() holdfast.LatePayments {
+	late := holdfast.DefaultLatePayments()
+	if d.LatePayments == holdfast.LatePaymentsAccepted {
+		late.Policy = d.LatePayments
+	}
+	if d.LateSeconds != nil && *d.LateSeconds <= holdfast.MaxLatePaymentSeconds {
+		late.Seconds = *d.LateSeconds
+	}
+	return late
+}
+
+// seating returns the rules of the event, and the additional fields of a seated one. A rule that is missing or
+// unknown is the default. An unseated event need not name it.
+func (d EventDoc) seating() (s holdfast.Seating) {
+	if !d.SeatingPlanID.IsZero() {
+		s = holdfast.Seating{
+			PlanID: d.SeatingPlanID, BlockedSeats: d.BlockedSeats,
+			OrphanRule: holdfast.OrphansAllowed, AccessiblePolicy: holdfast.AccessibleReserved,
+		}
+	}
+	if d.OrphanRule == holdfast.OrphansRefused {
+		s.OrphanRule = d.OrphanRule
+	}
+	if d.AccessiblePolicy == holdfast.AccessibleOpen {
+		s.AccessiblePolicy = d.AccessiblePolicy
+	}
+	return s
+}
+
+// CapacitySections returns the capacities of general admission in a seated event.
+func (d EventDoc) CapacitySections() (list []holdfast.SectionCapacity) {
+	if d.SeatingPlanID.IsZero() {
+		return nil
+	}
+	for _, s := range d.Sections {
+		if s.Capacity > 0 { // otherwise the capacity of the plan applies
+			list = append(list, s)
+		}
+	}
+	return list
 }

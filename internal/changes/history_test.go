@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -34,13 +34,13 @@ func minutely(w *testenv.Env, event holdfast.ID, start time.Time, n int) {
 func TestList_SinceAndUntil(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, start := ids.New(), time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+	event, start := mongodb.NewID(), time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	minutely(w, event, start, 30)
 	minute := func(n int) time.Time { return start.Add(time.Duration(n) * time.Minute) }
 	for _, c := range []struct {
 		name         string
 		since, until time.Time
-		first, last  int64 // revisions; 0: none
+		first, last  int64 // revisions; 0 means none
 	}{
 		{"all", time.Time{}, time.Time{}, 1, 30},
 		{"since", minute(10), time.Time{}, 9, 30},
@@ -78,7 +78,7 @@ func TestList_SinceAndUntil(t *testing.T) {
 func TestList_SinceBeforeTheOldestRecord(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, start := ids.New(), time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+	event, start := mongodb.NewID(), time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	minutely(w, event, start, 10)
 	if n, err := w.Changes.Purge(w.Ctx(), start.Add(5*time.Minute)); err != nil || n != 5 {
 		t.Fatal(n, err)
@@ -93,12 +93,12 @@ func TestList_SinceBeforeTheOldestRecord(t *testing.T) {
 func TestList_OfSubjects(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	event, other := ids.New(), ids.New()
-	lock, booking := holdfast.Lock{ID: ids.New(), EventID: event}, holdfast.Booking{ID: ids.New(), EventID: event}
+	event, other := mongodb.NewID(), mongodb.NewID()
+	lock, booking := holdfast.Lock{ID: mongodb.NewID(), EventID: event}, holdfast.Booking{ID: mongodb.NewID(), EventID: event}
 	for n := range int64(3) {
 		r := changes.Record{EventID: event, At: time.Now()}
 		for range 5 {
-			r.Add(&holdfast.Change{Type: holdfast.ChangeLockCreated, Revision: 100, Lock: &holdfast.Lock{ID: ids.New(), EventID: event}})
+			r.Add(&holdfast.Change{Type: holdfast.ChangeLockCreated, Revision: 100, Lock: &holdfast.Lock{ID: mongodb.NewID(), EventID: event}})
 		}
 		r.Add(&holdfast.Change{Type: holdfast.ChangeLockExtended, Revision: n + 1, Lock: &lock})
 		r.Add(&holdfast.Change{Type: holdfast.ChangeBookingCreated, Revision: n + 11, Booking: &booking})
@@ -117,7 +117,7 @@ func TestList_OfSubjects(t *testing.T) {
 		{[]string{"bookings/" + booking.ID.String()}, []int64{11, 12, 13}},
 		{[]string{"locks/" + lock.ID.String(), "bookings/" + booking.ID.String()}, []int64{1, 11, 2, 12, 3, 13}},
 		{[]string{"events/" + event.String()}, []int64{21, 22, 23}},
-		{[]string{"locks/" + ids.New().String()}, nil},
+		{[]string{"locks/" + mongodb.NewID().String()}, nil},
 		{[]string{"events/" + lock.ID.String()}, nil},
 	} {
 		t.Run(strings.Join(c.subjects, " "), func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestList_OfSubjects(t *testing.T) {
 }
 
 func TestParseSubject_RefusesWhatNamesNothing(t *testing.T) {
-	id := ids.New().String()
+	id := mongodb.NewID().String()
 	for _, text := range []string{
 		"", id, "/" + id, "users/" + id, "seating-plans/" + id, "locks/", "locks/x", "locks/" + strings.Repeat("0", 24), "Locks/" + id,
 	} {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -17,13 +18,13 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// Position is in front of a change: the record with this number, and of its items the one with this index.
+// Position is in front of a change: the item with this index in the record with this number.
 type Position struct {
 	Seq  int64
 	Item int
 }
 
-// Compare is below 0 if the position is in front of another one, and above 0 if it is behind it.
+// Compare is less than 0 if the position is in front of another one, and greater than 0 if it is behind it.
 func (p Position) Compare(other Position) int {
 	return cmp.Or(cmp.Compare(p.Seq, other.Seq), cmp.Compare(p.Item, other.Item))
 }
@@ -55,7 +56,7 @@ type Filter struct {
 	Since, Until time.Time
 }
 
-// has reports whether the filter selects a change of its records.
+// has reports whether the filter selects a change of the records that it matches.
 func (f Filter) has(c holdfast.Change) bool {
 	return len(f.Subjects) == 0 || slices.ContainsFunc(f.Subjects, func(s Subject) bool { return s.String() == c.Subject() })
 }
@@ -125,8 +126,8 @@ const (
 // page may be empty although more follow: go on until the position stays the same. It refuses with CHANGES_GONE
 // if changes behind the position were removed.
 //
-// All of a page is read at one snapshot. With several, the last number could be of a later one than the records,
-// as in the midst of an election, and the position would pass over changes that were not seen.
+// A page is read at one snapshot. With several snapshots the last number could be from a later one than the records,
+// as during an election, and the position would skip changes that were not seen.
 func (l *Log) List(ctx context.Context, from *Position, f Filter, limit int) (found []holdfast.Change, next Position, err error) {
 	placed, next, err := l.Read(ctx, from, f, limit)
 	for _, p := range placed {
@@ -144,8 +145,7 @@ type Placed struct {
 // Read is List with the positions of the changes.
 func (l *Log) Read(ctx context.Context, from *Position, f Filter, limit int) (found []Placed, next Position, err error) {
 	isGone := func(err error) bool { return holdfast.HasCode(err, holdfast.CodeChangesGone) }
-	place := mongodb.Place{Collection: mongodb.MetaCollection, Filter: mongodb.Is("_id", endsID)}
-	_, err = mongodb.ConfirmRefusal(ctx, l.db, isGone, mongodb.At(place), func(ctx context.Context) (struct{}, error) {
+	_, err = mongodb.ConfirmRefusal(ctx, l.db, isGone, func(ctx context.Context) (struct{}, error) {
 		return mongodb.AtSnapshot(ctx, l.db, func(ctx context.Context) (struct{}, error) {
 			found, next, err = l.list(ctx, from, f, limit)
 			return struct{}{}, err
@@ -201,7 +201,7 @@ func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (f
 const disorder = 2 * time.Minute
 
 // firstSince is the number of the first record that was made at a time or later, or the number behind the last one.
-// Times rise with the numbers, so it looks at few records, by an index that has all of it.
+// Times rise with the numbers, so it reads few entries, of an index that covers the query.
 func (l *Log) firstSince(ctx context.Context, at ends, since time.Time) (int64, error) {
 	low, high := at.Purged+1, at.Last+1
 	for low < high {
@@ -275,12 +275,12 @@ func (l *Log) read(
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
-		var r recordDoc
-		if err := mongodb.Unmarshal(cursor.Current, &r); err != nil {
-			return nil, from, err
+		r, ok := l.decode(ctx, cursor.Current)
+		if !ok {
+			continue
 		}
 		for i, item := range r.Items {
-			if r.Seq == from.Seq && i < from.Item || len(wanted) > 0 && !wanted[string(item.Type)] {
+			if r.Seq == from.Seq && i < from.Item || len(wanted) > 0 && !wanted[item.Type] {
 				continue
 			}
 			c := item.change(r)
@@ -294,4 +294,41 @@ func (l *Log) read(
 		}
 	}
 	return found, Position{Seq: last + 1}, cursor.Err()
+}
+
+// decode decodes a record. A record that can't be decoded is left out of each list, and logged once.
+func (l *Log) decode(ctx context.Context, raw bson.Raw) (r recordDoc, ok bool) {
+	err := mongodb.Unmarshal(raw, &r)
+	if err == nil {
+		return r, true
+	}
+	seq, _ := raw.Lookup("seq").AsInt64OK()
+	if last := l.corrupt.Load(); seq > last && l.corrupt.CompareAndSwap(last, seq) {
+		l.db.Log().ErrorContext(ctx, "A record of changes can't be decoded; it is left out", slog.Int64("seq", seq),
+			slog.String("id", raw.Lookup("_id").String()), slog.Any("error", err))
+	}
+	return r, false
+}
+
+// At reads the changes at positions by one command. Those whose records were removed, or can't be decoded, are left out.
+func (l *Log) At(ctx context.Context, positions []Position) (map[Position]holdfast.Change, error) {
+	items := map[int64][]int{}
+	var numbers []int64
+	for _, p := range positions {
+		if items[p.Seq] == nil {
+			numbers = append(numbers, p.Seq)
+		}
+		items[p.Seq] = append(items[p.Seq], p.Item)
+	}
+	found := map[Position]holdfast.Change{}
+	err := mongodb.EachRaw(ctx, l.collection(), mongodb.In("seq", numbers), bson.D{}, batch, func(raw bson.Raw) error {
+		r, ok := l.decode(ctx, raw)
+		for _, i := range items[r.Seq] {
+			if ok && i < len(r.Items) {
+				found[Position{r.Seq, i}] = r.Items[i].change(r)
+			}
+		}
+		return nil
+	})
+	return found, mongodb.Translate(err)
 }

@@ -17,17 +17,18 @@ import (
 // Log reads and numbers the records of a database.
 type Log struct {
 	db       *mongodb.DB
-	searched atomic.Pointer[time.Time] // when all records without a number were searched; nil: never
-	late     atomic.Int64              // the kept lateness, in ns; 0: not known yet
+	searched atomic.Pointer[time.Time] // when all records without a number were searched last; nil if they never were
+	late     atomic.Int64              // the kept lateness, in ns; 0 means not known yet
+	corrupt  atomic.Int64              // the highest number of a record that was logged as corrupt
 }
 
 // New returns the records of a database.
 func New(db *mongodb.DB) *Log { return &Log{db: db} }
 
-// ends is the document that says which numbers were given and which records are gone.
+// ends is the document with the last number that was given, and the last one whose record was removed.
 type ends struct {
 	Last   int64          `bson:"last"`
-	At     bson.Timestamp `bson:"lastAt"` // the time of the record with the last number; zero: not known
+	At     bson.Timestamp `bson:"lastAt"` // the time of the record with the last number; zero means not known
 	Purged int64          `bson:"purged"`
 }
 
@@ -36,11 +37,11 @@ const endsID = "changes"
 // MaxNumbered bounds the records that one transaction numbers.
 const MaxNumbered = 500
 
-// errNoEnds says that the database has no document with the ends yet.
+// errNoEnds means that the database has no document with the ends yet.
 const errNoEnds = mongodb.AbortError("no change was numbered before")
 
-// errNumbered says that the records or the end are not those that were read. In one snapshot that can't be: a rival
-// meets a write conflict. It sees to it that no record is skipped all the same.
+// errNumbered means that the records or the end are not those that were read. Within one snapshot that can't happen, because
+// a rival meets a write conflict. The check is a second guard against a skipped record.
 const errNumbered = mongodb.AbortError("another process numbers changes too")
 
 // unnumbered matches records without a number.
@@ -50,8 +51,8 @@ var unnumbered = mongodb.Is("seq", int64(0))
 // shards could not end in time.
 const searchInterval = time.Minute
 
-// lateness bounds how much older than the last record that was numbered one can be whose transaction has just committed:
-// a transaction lives at most for one and a half of what MongoDB grants it, because MongoDB looks for those that are too old
+// lateness bounds how much older than the last numbered record a record can be whose transaction has just committed:
+// a transaction lives at most one and a half times its limit, because MongoDB searches for transactions beyond the limit
 // twice in that time.
 func (l *Log) lateness(ctx context.Context) time.Duration {
 	if kept := l.late.Load(); kept > 0 {
@@ -66,8 +67,8 @@ func (l *Log) askLateness(ctx context.Context) time.Duration {
 	return d
 }
 
-// recent matches records without a number, but not those that only a search finds. MongoDB keeps the index keys of
-// numbered records as deleted ones, for five minutes or longer: a look without this bound passes all of them.
+// recent matches records without a number, except the old ones that only a search finds. MongoDB keeps the index keys of
+// numbered records as deleted ones, for five minutes or longer, and a query without this bound would scan all of them.
 func (e ends) recent(lateness time.Duration) bson.D {
 	from := bson.Timestamp{T: e.At.T - min(e.At.T, uint32(lateness/time.Second))} //nolint:gosec // some minutes
 	if from.T == 0 {
@@ -156,15 +157,11 @@ func (l *Log) number(ctx context.Context, isSearch bool) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// Without a condition beside the ID MongoDB plans no query. Nothing else numbers meanwhile: it would have moved the end.
+	// With a condition on the ID alone MongoDB plans no query. No other process can number meanwhile: it would have moved the end.
 	statements := make([]bson.D, len(records))
 	for i, r := range records {
 		give := bson.D{{Key: "$set", Value: bson.D{{Key: "seq", Value: before.Last + int64(i) + 1}}}}
 		statements[i] = bson.D{{Key: "q", Value: mongodb.Is("_id", r.ID)}, {Key: "u", Value: give}}
-		if l.db.Sharded() {
-			statements[i][0].Value = mongodb.And(mongodb.Is("_id", r.ID), unnumbered, r.ofEvent())
-			statements[i] = append(statements[i], bson.E{Key: "hint", Value: mongodb.ByID})
-		}
 	}
 	var answer struct {
 		N int `bson:"n"`
@@ -183,18 +180,10 @@ type waiting struct {
 	Time    bson.RawValue `bson:"t"`
 }
 
-// timestamp is the cluster's time of the record; zero: other software has left another value.
+// timestamp is the cluster's time of the record; zero if other software has left another value.
 func (w waiting) timestamp() bson.Timestamp {
 	t, i, _ := w.Time.TimestampOK()
 	return bson.Timestamp{T: t, I: i}
-}
-
-// ofEvent names the shard of the record. An event that is no ID of ours is left to a search by _id.
-func (w waiting) ofEvent() bson.D {
-	if w.EventID.IsZero() {
-		return nil
-	}
-	return mongodb.Is("eventId", w.EventID)
 }
 
 // oldest finds the record that waits longest for its number, unless only a search finds it.
@@ -209,7 +198,7 @@ func (l *Log) oldest(ctx context.Context) (waiting, bool, error) {
 }
 
 // WaitingSince is when the oldest change was made that has no number yet, by the cluster's time in whole seconds;
-// zero: there is none. If it stays, no process runs the job changes.
+// zero if there is none. If it stays, no process runs the job changes.
 func (l *Log) WaitingSince(ctx context.Context) (time.Time, error) {
 	w, isAny, err := l.oldest(ctx)
 	if err != nil || !isAny {
@@ -228,8 +217,8 @@ func madeAt(t bson.RawValue) time.Time {
 const purgedAtOnce = 1000
 
 // Purge removes records that were made before a time, in the order of their numbers, and returns how many it has
-// removed; 0: none is left. Their time is that of the cluster, in whole seconds, which rises with the numbers. First
-// Purge notes which numbers are gone, so that no reader takes a gap for silence.
+// removed, or 0 if none is left. Their time is that of the cluster, in whole seconds, which rises with the numbers. First
+// Purge notes which numbers are gone, so that no reader mistakes a gap for the absence of changes.
 func (l *Log) Purge(ctx context.Context, before time.Time) (removed int64, err error) {
 	type record struct {
 		Seq  int64         `bson:"seq"`

@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -25,32 +24,32 @@ type ID = holdfast.ID
 // Collections are the records, with their indexes.
 func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{Name: name, Indexes: []mongodb.Index{
-		// What is not numbered yet, in causal order, covered; pages.
+		// Covers the query for records without a number, in causal order, and the pages of lists.
 		{Keys: mongodb.Keys("seq", "t", "_id", "eventId")},
 		// The history of an event.
 		{Keys: mongodb.Keys("eventId", "seq")},
-	}}}
+	}}, auditCollection()}
 }
 
-// Record is what one transaction changed of one event. A hot event has a thousand items a second, so they are
+// Record has the changes of one event by one transaction. A hot event has a thousand items a second, so they are
 // encoded as they are added.
 type Record struct {
-	EventID  ID        // zero: of a seating plan, or of a document of other software
+	EventID  ID        // zero if the record is of a seating plan, or of a document of other software
 	PlanID   ID        // the seating plan of a seated event
-	Revision int64     // of the event; 0: it was not written
-	At       time.Time // by the database's clock, or createdAt of what was created
+	Revision int64     // of the event; 0 if it was not written
+	At       time.Time // by the database's clock, or the createdAt of the created document
 
 	full  []*Record // documents that have no room left
 	items []byte    // a BSON array without its end
 	n     int
 	types []string
-	seats bool // of a plan are in a change
+	seats bool // whether a change has seats of a plan
 }
 
 // IsEmpty reports whether nothing was added.
 func (r *Record) IsEmpty() bool { return r.n == 0 }
 
-// LacksPlan reports whether a change has seats of a plan, and the record does not say which.
+// LacksPlan reports whether a change has seats of a plan that the record does not name.
 func (r *Record) LacksPlan() bool { return r.seats && r.PlanID.IsZero() }
 
 // SetPlan says which plan the seats of the changes are of.
@@ -61,7 +60,7 @@ func (r *Record) SetPlan(planID ID) {
 	}
 }
 
-// maxItems is how many bytes of changes a document has at least before the next one is begun. A sweep may end
+// maxItems is the number of bytes of changes after which the next document is begun. A sweep may end
 // thousands of locks with dozens of seats each, and MongoDB takes at most 16 MiB.
 const maxItems = 6 << 20
 
@@ -71,7 +70,7 @@ const usualItem = 350
 // Reserve makes room for n changes.
 func (r *Record) Reserve(n int) { r.items = slices.Grow(r.items, n*usualItem) }
 
-// Add adds a change. Of the change, EventID, PlanID and At are those of the record.
+// Add adds a change. Its EventID, PlanID and At must be those of the record.
 func (r *Record) Add(c *holdfast.Change) {
 	if len(r.items) > maxItems {
 		full := *r
@@ -232,7 +231,7 @@ func appendID(b []byte, field string, id ID) []byte {
 // numbering does not move a large document.
 func (r *Record) doc(at bson.Timestamp) bson.D {
 	doc := append(make(bson.D, 0, 9), bson.D{
-		{Key: "_id", Value: bson.ObjectID(ids.New())}, {Key: "seq", Value: int64(0)}, {Key: "t", Value: at},
+		{Key: "_id", Value: bson.ObjectID(mongodb.NewID())}, {Key: "seq", Value: int64(0)}, {Key: "t", Value: at},
 		{Key: "at", Value: bson.NewDateTimeFromTime(r.At)}, {Key: "rev", Value: r.Revision},
 	}...)
 	if !r.EventID.IsZero() {

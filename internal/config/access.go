@@ -13,6 +13,8 @@ import (
 type Access struct {
 	JWTSecret   Secret `name:"jwt-secret" env:"JWT_SECRET" help:"HS256 secret of customers' tokens, at least 32 bytes; a token's sub is the user, and the token is valid for this user only."`
 	JWKSFile    string `name:"jwks-file" env:"JWKS_FILE" help:"File with the public keys of customers' tokens (a JSON Web Key Set), instead of JWT_SECRET."`
+	JWTAudience string `name:"jwt-audience" env:"JWT_AUDIENCE" help:"The aud that customers' tokens must have; any if empty. Set it if the issuer signs tokens for other programs too."`
+	JWTIssuer   string `name:"jwt-issuer" env:"JWT_ISSUER" help:"The iss that customers' tokens must have; any if empty."`
 	CORSOrigins string `name:"cors-origins" env:"CORS_ORIGINS" help:"Comma-separated origins, such as https://shop.example, whose pages may call the customers' routes with a customer's token; without API_KEYS, without a token too."`
 
 	MaxSeatsPerLock       int64 `name:"max-seats-per-lock" env:"MAX_SEATS_PER_LOCK" default:"0" help:"Maximum number of seats of a lock; 0 for no limit."`
@@ -21,7 +23,7 @@ type Access struct {
 	RateLimitPerUser      Rate  `name:"rate-limit-per-user" env:"RATE_LIMIT_PER_USER" help:"Maximum rate of requests by a token's user, or for the user that a lock or booking names; no limit if empty."`
 	RateLimitPerAddress   Rate  `name:"rate-limit-per-address" env:"RATE_LIMIT_PER_ADDRESS" default:"50/s" help:"Maximum rate of requests without a valid key or token from one address, in this process; off for no limit. A valid key is never refused by it."`
 
-	Origins []string `kong:"-"` // of CORSOrigins
+	Origins []string `kong:"-"` // parsed from CORSOrigins
 }
 
 // minSecretBytes is the length of an HS256 hash (RFC 7518, section 3.2).
@@ -36,6 +38,10 @@ func (a *Access) check(keys []Key) (err error) {
 		return fmt.Errorf("JWT_SECRET has %d bytes, but needs at least %d: create one with openssl rand -base64 32", len(a.JWTSecret), minSecretBytes)
 	case tokens && len(keys) == 0:
 		return errors.New("JWT_SECRET or JWKS_FILE is set, but API_KEYS is not: without keys, every client may do everything, whatever its token; set API_KEYS too")
+	}
+	if !tokens && a.JWTAudience+a.JWTIssuer != "" {
+		return errors.New("JWT_AUDIENCE or JWT_ISSUER is set, but neither JWT_SECRET nor JWKS_FILE is: no token is accepted; " +
+			"set one of the two, or unset JWT_AUDIENCE and JWT_ISSUER")
 	}
 	if a.JWKSFile != "" {
 		if _, err := os.Stat(a.JWKSFile); err != nil {
@@ -52,7 +58,16 @@ func (a *Access) check(keys []Key) (err error) {
 	return nil
 }
 
-// Rate is a number of requests per period. They may all come at once. The zero
+// Warning says what is dangerous in valid settings, "" if nothing is. The keys of a set are often those of an identity
+// provider, which signs tokens of the same users for other programs.
+func (a *Access) Warning() string {
+	if a.JWKSFile == "" || a.JWTAudience != "" && a.JWTIssuer != "" {
+		return ""
+	}
+	return "JWKS_FILE is set without JWT_AUDIENCE and JWT_ISSUER: tokens that its keys sign for other programs are accepted too; set both"
+}
+
+// Rate is a number of requests per period, which may arrive all at once. The zero
 // Rate means no limit.
 type Rate struct {
 	Count int

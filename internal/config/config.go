@@ -9,7 +9,6 @@ import (
 	"net"
 	"os"
 	"reflect"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
-	"github.com/holdfast-dev/holdfast/internal/version"
 )
 
 // Config holds all settings. The API and the worker have the same ones, so that
@@ -28,18 +26,17 @@ type Config struct {
 
 	HTTPAddr      string        `name:"http-addr" env:"HTTP_ADDR" default:"127.0.0.1:8080" help:"Address that the API listens on; without API_KEYS it must be a loopback address."`
 	MetricsAddr   string        `name:"metrics-addr" env:"METRICS_ADDR" help:"Separate address for /metrics, /livez and /readyz. The worker's default is 127.0.0.1:8081, or the next free port."`
-	PeerAddr      string        `name:"peer-addr" env:"PEER_ADDR" help:"Address, such as 10.0.0.5:9100, at which other processes of the API reach this one, to sell a busy event together; off for none. Default: a free port, at the host of HTTP_ADDR, or at the address from which this machine reaches the database."`
-	ShutdownDelay time.Duration `name:"shutdown-delay" env:"SHUTDOWN_DELAY" default:"5s" help:"How long the API goes on after SIGTERM, with /readyz at 503, so that load balancers stop sending requests; 0s for none."`
+	ShutdownDelay time.Duration `name:"shutdown-delay" env:"SHUTDOWN_DELAY" default:"5s" help:"How long the API continues after SIGTERM, with /readyz at 503, so that load balancers stop sending requests; 0s for none."`
 	APIKeys       Secret        `name:"api-keys" env:"API_KEYS" help:"Comma-separated keys name:scope:secret; the scopes are booking and admin."`
 
 	LockExpiryInterval    time.Duration `name:"lock-expiry-interval" env:"LOCK_EXPIRY_INTERVAL" default:"1m" help:"How often due locks are expired."`
 	BookingExpiryInterval time.Duration `name:"booking-expiry-interval" env:"BOOKING_EXPIRY_INTERVAL" default:"1m" help:"How often due bookings are expired."`
 	ReconcileInterval     time.Duration `name:"reconcile-interval" env:"RECONCILE_INTERVAL" default:"15m" help:"How often the counters are compared with the locks, and corrected."`
-	EndedRetention        Retention     `name:"ended-retention" env:"ENDED_RETENTION" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys: off, 0, or at least 24h. Default: 720h for databases that this version or a later one created, off for older ones."`
+	EndedRetention        Retention     `name:"ended-retention" env:"ENDED_RETENTION" default:"720h" help:"The job retention removes ended locks older than this, with their ended bookings and idempotency keys: off, 0, or at least 24h."`
 	ChangesRetention      Retention     `name:"changes-retention" env:"CHANGES_RETENTION" default:"720h" help:"The job retention removes records of changes older than this: off, 0, or at least 24h."`
 	WebhookAllowPrivate   bool          `name:"webhook-allow-private" env:"WEBHOOK_ALLOW_PRIVATE" default:"false" help:"Endpoints of webhooks may be http, on any port, and at private addresses: for development."`
-	SealAfter             time.Duration `name:"seal-after" env:"SEAL_AFTER" default:"720h" help:"The job retention seals events whose date is so long past, if nothing of them is open: recovery and reconcile then skip them. Any change of such an event removes the seal."`
-	SeatIndex             bool          `name:"seat-index" env:"SEAT_INDEX" default:"true" negatable:"" help:"For a new database: a unique index, by which MongoDB itself refuses to lock a numbered seat twice. Without it a busy event with a seating plan sells faster. An existing database keeps what it has."`
+	ArchiveAfter          time.Duration `name:"archive-after" env:"ARCHIVE_AFTER" default:"720h" help:"The job retention archives events whose date is longer ago than this and that have no open lock or booking: recovery and reconcile then pass over them. Any change of such an event removes the mark."`
+	SeatIndex             *bool         `name:"seat-index" env:"SEAT_INDEX" negatable:"" help:"Create a unique index, with which MongoDB itself refuses to lock a numbered seat twice. It is decided once, for a new database. Without the index a busy event with a seating plan sells faster. Default: true."`
 	SweepBatch            int           `name:"sweep-batch" env:"SWEEP_BATCH" default:"500" help:"Documents in one transaction of a sweep."`
 
 	LockDefaultTTL time.Duration `name:"lock-default-ttl" env:"LOCK_DEFAULT_TTL" default:"10m" help:"Lifetime of a lock if the request does not set one."`
@@ -49,7 +46,7 @@ type Config struct {
 	LockExpiryMaxDuration    time.Duration `name:"lock-expiry-max-duration" env:"LOCK_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
 	BookingExpiryMaxDuration time.Duration `name:"booking-expiry-max-duration" env:"BOOKING_EXPIRY_MAX_DURATION" default:"5m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
 	RecoveryMaxDuration      time.Duration `name:"recovery-max-duration" env:"RECOVERY_MAX_DURATION" default:"30m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
-	RecoveryBootWait         time.Duration `name:"recovery-boot-wait" env:"RECOVERY_BOOT_WAIT" default:"30s" help:"A process that starts serves after this even if recovery still runs; /readyz then says degraded."`
+	RecoveryBootWait         time.Duration `name:"recovery-boot-wait" env:"RECOVERY_BOOT_WAIT" default:"30s" help:"How long a process that starts waits for recovery. Then it serves even if recovery still runs; /readyz says degraded."`
 	ReconcileMaxDuration     time.Duration `name:"reconcile-max-duration" env:"RECONCILE_MAX_DURATION" default:"30m" help:"A run that takes longer is ended: completed with the reason time_limit if it made progress, else failed."`
 
 	Leases
@@ -78,7 +75,7 @@ func Parse(program, description string, args []string) (*Config, error) {
 // struct, and embeds c. It does not check settings that only a server uses.
 func ParseInto(into any, c *Config, program, description string, args []string, more ...kong.Option) (*kong.Context, error) {
 	unsetEmptyVariables(*c)
-	options := append([]kong.Option{kong.Name(program), kong.Description(description), kong.Vars{"version": version.String()}}, more...)
+	options := append([]kong.Option{kong.Name(program), kong.Description(description), kong.Vars{"version": telemetry.Version()}}, more...)
 	parser, err := kong.New(into, options...)
 	if err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func (c *Config) check() error {
 	}
 	for name, d := range map[string]time.Duration{
 		"LOCK_EXPIRY_INTERVAL": c.LockExpiryInterval, "BOOKING_EXPIRY_INTERVAL": c.BookingExpiryInterval,
-		"RECONCILE_INTERVAL": c.ReconcileInterval, "SEAL_AFTER": c.SealAfter, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
+		"RECONCILE_INTERVAL": c.ReconcileInterval, "ARCHIVE_AFTER": c.ArchiveAfter, "LOCK_EXPIRY_MAX_DURATION": c.LockExpiryMaxDuration,
 		"BOOKING_EXPIRY_MAX_DURATION": c.BookingExpiryMaxDuration, "RECOVERY_MAX_DURATION": c.RecoveryMaxDuration,
 		"RECONCILE_MAX_DURATION": c.ReconcileMaxDuration, "RECOVERY_BOOT_WAIT": c.RecoveryBootWait,
 	} {
@@ -163,34 +160,7 @@ func (c *Config) checkAddresses() (err error) {
 			return fmt.Errorf("METRICS_ADDR %q is not a valid address: use host:port, such as 127.0.0.1:9090", c.MetricsAddr)
 		}
 	}
-	return c.checkPeerAddr()
-}
-
-// PeersOff is the PEER_ADDR of a process that sells its events alone.
-const PeersOff = "off"
-
-func (c *Config) checkPeerAddr() error {
-	if c.PeerAddr == "" || c.PeerAddr == PeersOff {
-		return nil
-	}
-	host, port, err := net.SplitHostPort(c.PeerAddr)
-	ip, number := net.ParseIP(host), uint64(0)
-	if err == nil && port != "" {
-		number, err = strconv.ParseUint(port, 10, 16)
-	}
-	switch {
-	case err != nil || IsUnspecified(host) || strings.ContainsAny(host, " \t") || ip.IsMulticast() || ip.Equal(net.IPv4bcast):
-		return fmt.Errorf("PEER_ADDR %q is not an address that other processes can connect to: use host:port, such as 10.0.0.5:9100, or off", c.PeerAddr)
-	case number != 0 && (c.PeerAddr == c.HTTPAddr || c.PeerAddr == c.MetricsAddr):
-		return fmt.Errorf("PEER_ADDR %q is HTTP_ADDR or METRICS_ADDR too: use another port", c.PeerAddr)
-	}
 	return nil
-}
-
-// IsUnspecified reports whether a host means all addresses of the machine.
-func IsUnspecified(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
 // IsLoopback reports whether a host is a loopback address.

@@ -1,6 +1,8 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -58,7 +60,7 @@ func TestShutdownDelay_IsFiveSecondsByDefault(t *testing.T) {
 
 func TestLeases_HaveTheDocumentedDefaults(t *testing.T) {
 	c := parse(t, "")
-	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention.IsSet || c.PodName == "" {
+	if c.LeaseTTL.String() != "30s" || !c.DisableCronsOnRedisDown || c.EndedRetention.Age != 720*time.Hour || c.PodName == "" {
 		t.Errorf("%+v", c.Leases)
 	}
 	if parse(t, "DISABLE_CRONS_ON_REDIS_DOWN=false").DisableCronsOnRedisDown {
@@ -122,8 +124,7 @@ func TestRateLimits_AreRatesOrOff(t *testing.T) {
 
 func TestRetention_IsOffOrAtLeastADay(t *testing.T) {
 	for text, want := range map[string]config.Retention{
-		"off": {IsSet: true}, "0": {IsSet: true}, "0s": {IsSet: true}, "24h": {IsSet: true, Age: 24 * time.Hour},
-		"720h": {IsSet: true, Age: 720 * time.Hour},
+		"off": {}, "0": {}, "0s": {}, "24h": {Age: 24 * time.Hour}, "720h": {Age: 720 * time.Hour},
 	} {
 		var got config.Retention
 		if err := got.UnmarshalText([]byte(text)); err != nil || got != want {
@@ -153,7 +154,7 @@ func TestParse_RequiresKeysBesideTokens(t *testing.T) {
 }
 
 func TestOrigins_AreThoseThatBrowsersSend(t *testing.T) {
-	secret := "API_KEYS=a:admin:x JWT_SECRET=" + strings.Repeat("x", 32) + " CORS_ORIGINS="
+	secret := "API_KEYS=a:admin:0123456789abcdef JWT_SECRET=" + strings.Repeat("x", 32) + " CORS_ORIGINS="
 	want := []string{"https://shop.example", "http://localhost:3000", "https://[::1]:8443", "https://xn--bcher-kva.example", "http://127.0.0.1:443"}
 	if c := parse(t, secret+strings.Join(want, ",")); !slices.Equal(c.Origins, want) {
 		t.Errorf("got %q", c.Origins)
@@ -192,29 +193,59 @@ func TestOrigins_AreThoseThatBrowsersSend(t *testing.T) {
 // loopback, without keys, an embedding page can be tried.
 func TestOrigins_NeedTokensBesideKeys(t *testing.T) {
 	parse(t, "CORS_ORIGINS=http://localhost:3000")
-	t.Setenv("API_KEYS", "a:admin:x")
+	t.Setenv("API_KEYS", "a:admin:0123456789abcdef")
 	if _, err := config.Parse("test", "", nil); err == nil || !strings.Contains(err.Error(), "neither JWT_SECRET nor JWKS_FILE is") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Other processes connect to PEER_ADDR, so it names a host and a port of its own.
-func TestPeerAddr_IsAnAddressThatOthersCanConnectTo(t *testing.T) {
-	for addr, want := range map[string]string{
-		"": "", "off": "", "10.0.0.5:9100": "", "[::1]:9100": "", "localhost:9100": "", "127.0.0.1:0": "", "127.0.0.1:": "",
-		":9100": "connect to", "0.0.0.0:9100": "connect to", "[::]:9100": "connect to", "224.0.0.1:9100": "connect to",
-		"255.255.255.255:9100": "connect to", "127.0.0.1:99999": "connect to", "127.0.0.1:-1": "connect to",
-		"127.0.0.1:http": "connect to", "OFF": "connect to", "10.0.0.5": "connect to",
-		"127.0.0.1:8080": "HTTP_ADDR", "127.0.0.1:8081": "METRICS_ADDR",
+// Rates, idempotency keys and the audit know a caller by its name, and a short secret can be guessed.
+func TestKeys_AreLongAndHaveTheirOwnNames(t *testing.T) {
+	const secret = "0123456789abcdef"
+	if c := parse(t, "API_KEYS=shop:booking:"+secret+",shop-2:booking:"+secret+"!"); len(c.Keys) != 2 {
+		t.Errorf("got %v", c.Keys)
+	}
+	for keys, want := range map[string]string{
+		"a:admin:x":                                 "at least 16 characters",
+		"a:admin:" + secret[1:]:                     "create one with openssl rand",
+		"a:admin:0123456789 abcdef":                 "visible ones of ASCII",
+		"a:admin:" + strings.Repeat("ä", 16):        "visible ones of ASCII",
+		"a:admin:" + secret + ",a:admin:b" + secret: "give each key its own, such as a-2",
+		"a:admin:" + secret + ",b:admin:" + secret:  "two keys have the same secret",
 	} {
-		t.Run(addr, func(t *testing.T) {
-			t.Setenv("MONGODB_URI", "mongodb://127.0.0.1:1/?replicaSet=x")
-			t.Setenv("METRICS_ADDR", "127.0.0.1:8081")
-			t.Setenv("PEER_ADDR", addr)
-			_, err := config.Parse("api", "", nil)
-			if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "PEER_ADDR")) {
+		t.Run(keys, func(t *testing.T) {
+			t.Setenv("MONGODB_URI", "mongodb://localhost/?replicaSet=x")
+			t.Setenv("API_KEYS", keys)
+			if _, err := config.Parse("test", "", nil); err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
 		})
+	}
+}
+
+// The keys of a set may sign tokens for other programs.
+func TestTokens_OfASetNeedAnAudienceAndAnIssuer(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "jwks.json")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys := "API_KEYS=a:admin:0123456789abcdef "
+	for settings, warns := range map[string]bool{
+		"JWKS_FILE=" + file: true,
+		"JWT_ISSUER=https://id.example JWKS_FILE=" + file:                      true,
+		"JWT_AUDIENCE=tickets JWKS_FILE=" + file:                               true,
+		"JWT_AUDIENCE=tickets JWT_ISSUER=https://id.example JWKS_FILE=" + file: false,
+		"JWT_SECRET=" + strings.Repeat("x", 32):                                false,
+	} {
+		t.Run(settings, func(t *testing.T) {
+			if got := parse(t, keys+settings).Warning(); (got != "") != warns {
+				t.Errorf("the warning is %q", got)
+			}
+		})
+	}
+	t.Setenv("MONGODB_URI", "mongodb://localhost/?replicaSet=x")
+	t.Setenv("JWT_ISSUER", "https://id.example")
+	if _, err := config.Parse("test", "", nil); err == nil || !strings.Contains(err.Error(), "no token is accepted") {
+		t.Errorf("without a key: %v", err)
 	}
 }

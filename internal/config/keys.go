@@ -4,10 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 )
 
-// Scope says which routes a key may call. ScopeAdmin may call all.
+// Scope is the set of routes that a key may call. ScopeAdmin may call all.
 type Scope string
 
 // The scopes of keys.
@@ -29,7 +30,7 @@ type Secret string
 // String hides the secret.
 func (Secret) String() string { return "(hidden)" }
 
-// MarshalText hides the secret in JSON too, also where it is a part of something.
+// MarshalText hides the secret in JSON too, even as a part of another value.
 func (Secret) MarshalText() ([]byte, error) { return []byte("(hidden)"), nil }
 
 // LogValue hides the secret.
@@ -50,18 +51,29 @@ func parseKeys(list string) ([]Key, error) {
 		if key.Scope != ScopeBooking && key.Scope != ScopeAdmin {
 			return nil, fmt.Errorf("API_KEYS, key %q: the scope must be booking or admin", key.Name)
 		}
+		if !validSecret.MatchString(part[2]) {
+			return nil, fmt.Errorf("API_KEYS, key %q: the secret must have at least 16 characters, and only visible ones of ASCII: "+
+				"create one with openssl rand -hex 24", key.Name)
+		}
 		keys = append(keys, key)
 	}
 	return keys, checkUnique(keys)
 }
 
+// validSecret matches secrets that can't be guessed and that a header can carry.
+var validSecret = regexp.MustCompile(`^[!-~]{16,}$`)
+
 func checkUnique(keys []Key) error {
-	seen := map[Secret]bool{}
+	secrets, names := map[Secret]bool{}, map[string]bool{}
 	for _, k := range keys {
-		if seen[k.Secret] {
+		switch {
+		case secrets[k.Secret]:
 			return errors.New("API_KEYS: two keys have the same secret; give each key its own")
+		case names[k.Name]:
+			return fmt.Errorf("API_KEYS: two keys have the name %q, by which rates, idempotency keys and the audit know a caller; "+
+				"give each key its own, such as %s-2", k.Name, k.Name)
 		}
-		seen[k.Secret] = true
+		secrets[k.Secret], names[k.Name] = true, true
 	}
 	return nil
 }

@@ -13,13 +13,13 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-dev/holdfast/jobs/lease"
+	"github.com/holdfast-dev/holdfast/jobs"
 )
 
 // Leases holds the settings of the leases by which processes share the jobs.
 type Leases struct {
 	JobLeases string        `name:"job-leases" env:"JOB_LEASES" enum:"auto,redis,mongo,none" default:"auto" help:"Where leases are kept: auto (Redis if enabled, else MongoDB), redis, mongo, or none for a single instance."`
-	LeaseTTL  time.Duration `name:"lease-ttl" env:"LEASE_TTL" default:"30s" help:"Another process takes over from a holder that died or hangs within this time and one tick."`
+	LeaseTTL  time.Duration `name:"lease-ttl" env:"LEASE_TTL" default:"30s" help:"Lifetime of a lease. Another process takes over from a dead or hung holder within this time and one tick."`
 	PodName   string        `name:"pod-name" env:"POD_NAME" help:"Name of this process as a holder of leases; the host name if empty."`
 
 	RedisEnabled  *bool  `name:"redis-enabled" env:"REDIS_ENABLED" help:"Keep leases in Redis; true if REDIS_URL or REDIS_HOST is set."`
@@ -46,7 +46,7 @@ const (
 var podNamePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,252}$`)
 
 func (l *Leases) check() (err error) {
-	if l.LeaseTTL < time.Second || l.LeaseTTL > lease.MaxTTL {
+	if l.LeaseTTL < time.Second || l.LeaseTTL > jobs.MaxLeaseTTL {
 		return fmt.Errorf("LEASE_TTL is %v, but must be between 1s and 1h", l.LeaseTTL)
 	}
 	if l.PodName == "" {

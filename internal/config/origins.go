@@ -9,7 +9,7 @@ import (
 )
 
 // originPattern is the form in which browsers send an origin (RFC 6454, section 6.2): names in lower
-// case, and other letters than those of ASCII as xn--.
+// case, and letters outside of ASCII as xn--.
 var originPattern = regexp.MustCompile(`^(https?)://(?:([a-z0-9_][a-z0-9_.-]*)|\[([0-9a-f:]+)\])(?::([1-9][0-9]*))?$`)
 
 // parseOrigins reads a comma-separated list of origins. They are compared with what browsers send,

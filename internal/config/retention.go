@@ -8,21 +8,20 @@ import (
 // minRetention is longer than the payment windows and the retries of clients.
 const minRetention = 24 * time.Hour
 
-// Retention is how long something is kept. If that of ended locks is not set, the database's version decides.
+// Retention is how long documents are kept.
 type Retention struct {
-	IsSet bool
-	Age   time.Duration // 0: for ever
+	Age time.Duration // 0 keeps them for ever
 }
 
 // UnmarshalText reads off, 0 or a duration.
 func (r *Retention) UnmarshalText(text []byte) error {
-	*r = Retention{IsSet: true}
+	*r = Retention{}
 	if string(text) == "off" {
 		return nil
 	}
 	age, err := time.ParseDuration(string(text))
 	if err != nil || age != 0 && age < minRetention {
-		return fmt.Errorf("%q is no time to keep something: give off, 0, or at least 24h, such as 720h", text)
+		return fmt.Errorf("%q is not a valid retention: use off, 0, or at least 24h, such as 720h", text)
 	}
 	r.Age = age
 	return nil

@@ -13,7 +13,7 @@ import (
 
 // Whoever prints or logs the settings does not show their secrets.
 func TestSecrets_AreHidden(t *testing.T) {
-	c := parse(t, "API_KEYS=shop:booking:hush,ops:admin:hush-2 JWT_SECRET=hush-hush-hush-hush-hush-hush-hush REDIS_PASSWORD=hush "+
+	c := parse(t, "API_KEYS=shop:booking:hush-hush-hush-hush,ops:admin:hush-hush-hush-2 JWT_SECRET=hush-hush-hush-hush-hush-hush-hush REDIS_PASSWORD=hush "+
 		"REDIS_URL=redis://u:hush@r:1/0 MONGODB_URI=mongodb://u:hush@localhost/?replicaSet=x")
 	var log bytes.Buffer
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("settings", slog.Any("config", c), slog.Any("key", c.Keys[0]), slog.Any("secret", c.JWTSecret))
@@ -26,7 +26,7 @@ func TestSecrets_AreHidden(t *testing.T) {
 	if strings.Contains(printed, "hush") || !strings.Contains(printed, "(hidden)") {
 		t.Error(printed)
 	}
-	if len(c.Keys) != 2 || c.Keys[0].Secret != config.Secret("hush") || c.Redis().Password != "hush" {
+	if len(c.Keys) != 2 || c.Keys[0].Secret != config.Secret("hush-hush-hush-hush") || c.Redis().Password != "hush" {
 		t.Errorf("the secrets are lost: %+v", c.Keys)
 	}
 }

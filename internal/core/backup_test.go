@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-// What has to be backed up is written down: every collection that a database has.
+// The chapter on backups names every collection of a database.
 func TestCollections_AreNamedInTheChapterOnBackups(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/operations.md")

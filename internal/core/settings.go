@@ -10,15 +10,15 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Settings of an engine. A zero value means the default.
+// Settings are the settings of an engine. A zero value means the default.
 type Settings struct {
 	Database string // "holdfast"
 
 	LockDefaultTTL time.Duration // 10m
 	LockMaxTTL     time.Duration // 2h, from a lock's creation
 	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
-	SweepBatch     int           // 500 documents in one transaction
-	// 0: no limit.
+	SweepBatch     int           // documents in one transaction; the default is 500
+	// A limit of 0 means that there is no limit.
 	MaxSeatsPerLock, MaxActiveLocksPerUser int64
 }
 
@@ -46,7 +46,7 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// rules are the settings that decisions need.
+// rules returns the settings that decisions need.
 func (s Settings) rules() inventory.Rules {
 	return inventory.Rules{
 		DefaultLockTTL: s.LockDefaultTTL, MaxLockTTL: s.LockMaxTTL, MaxPaymentTTL: s.PaymentMaxTTL,
@@ -92,7 +92,7 @@ func (s Settings) Check(names map[string]string) error {
 	return nil
 }
 
-// CheckDuration refuses a duration that is not above 0 in whole milliseconds.
+// CheckDuration refuses a duration that is not greater than 0 in whole milliseconds.
 func CheckDuration(name string, d time.Duration) error {
 	if d < minDuration {
 		return fmt.Errorf("%s is %v, but must be greater than 0, such as 30s or 5m", name, d)

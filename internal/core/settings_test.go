@@ -50,7 +50,7 @@ func TestSettings_CheckSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// Connect checks before it connects: no server is asked.
+// Connect checks the settings before it connects to a server.
 func TestConnect_RefusesWrongSettings(t *testing.T) {
 	const uri = "mongodb://127.0.0.1:1/?replicaSet=x"
 	for want, o := range map[string]core.Options{
@@ -66,7 +66,7 @@ func TestConnect_RefusesWrongSettings(t *testing.T) {
 	}
 }
 
-// Fails if Settings gets a field that Check does not check.
+// This test fails if Settings gets a field that Check does not check.
 func TestSettings_HaveTheFieldsThatAreChecked(t *testing.T) {
 	if n := reflect.TypeFor[core.Settings]().NumField(); n != 7 {
 		t.Errorf("%d settings, 7 are checked", n)

@@ -20,22 +20,18 @@ func ClaimData(api string) (*Claim, error) {
 	if err := os.MkdirAll(Home, 0o700); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(claimFile(), os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := lockFile(claimFile(), syscall.LOCK_EX|syscall.LOCK_NB)
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return nil, claimed()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(claimed(), file.Close())
-	}
-	if err := errors.Join(file.Truncate(0), writeClaim(file, api)); err != nil {
+	text := fmt.Sprintf("process %d, at %s", os.Getpid(), api)
+	if err := os.WriteFile(claimFile(), []byte(text), 0o600); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return &Claim{file}, nil
-}
-
-func writeClaim(file *os.File, api string) error {
-	_, err := fmt.Fprintf(file, "process %d, at %s", os.Getpid(), api)
-	return err
 }
 
 // claimed is the error of a claim that another process has.

@@ -4,18 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// debianPackage is a program or a library of Debian. Where it is not installed, apt fetches it once, for which it needs no
-// root; apt checks the signatures.
+// debianPackage is a program or a library of Debian. If it is not installed, apt fetches it once,
+// without root, and checks the signatures.
 type debianPackage struct {
 	title    string
-	packages []string // the first is the package; the others are what it needs and a small system lacks
-	pattern  string   // of the file in question, below the root, or below the folder that the packages are unpacked in
+	packages []string // the first is the package; the others are dependencies that a small system lacks
+	pattern  string   // path of the file, below the root or the folder that the packages are unpacked in
 }
 
 var (
@@ -48,57 +47,30 @@ func (d debianPackage) program(ctx context.Context, progress io.Writer) (binary 
 	return binary, []string{"LD_LIBRARY_PATH=" + strings.Join(libraries, ":")}, err
 }
 
-// find returns the path of the package's file, and the folder that it was unpacked in; "": it is installed.
+// find returns the path of the package's file, and the folder that it was unpacked in; "" if it is installed.
 func (d debianPackage) find(ctx context.Context, progress io.Writer) (file, home string, err error) {
-	if found, _ := filepath.Glob("/" + d.pattern); len(found) > 0 {
+	if found, _ := filepath.Glob("/" + d.pattern); len(found) > 0 { // the pattern is correct
 		return found[0], "", nil
 	}
 	name := d.packages[0]
-	file, home, err = d.findFetched(ctx, progress)
+	home, err = fetched(name, d.title, progress, func(scratch, ready string) error { return d.fetch(ctx, scratch, ready) })
+	found, _ := filepath.Glob(filepath.Join(home, d.pattern))
+	if err == nil && len(found) == 0 {
+		err = fmt.Errorf("%s does not contain %s", home, d.pattern)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("no %s: %w\nWhat to do: install the package %s", name, err, name)
-	}
-	return file, home, nil
-}
-
-func (d debianPackage) findFetched(ctx context.Context, progress io.Writer) (file, home string, err error) {
-	dir, err := cacheDir()
-	if err != nil {
-		return "", "", err
-	}
-	name := d.packages[0]
-	unlock, err := lockFile(filepath.Join(dir, name+".lock"))
-	if err != nil {
-		return "", "", err
-	}
-	defer unlock()
-	home = filepath.Join(dir, name)
-	if _, err := os.Stat(home); os.IsNotExist(err) {
-		logf(progress, "Fetching %s ...", d.title)
-		if err := d.fetch(ctx, dir, home); err != nil {
-			return "", "", err
-		}
-	}
-	found, err := filepath.Glob(filepath.Join(home, d.pattern))
-	if err != nil || len(found) == 0 {
-		return "", "", fmt.Errorf("%s does not contain %s", home, d.pattern)
 	}
 	return found[0], home, nil
 }
 
-// fetch unpacks the packages into a folder that it renames to home at the end.
-func (d debianPackage) fetch(ctx context.Context, dir, home string) error {
-	scratch, err := os.MkdirTemp(dir, "fetch-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }() // a leftover in the cache is harmless
+func (d debianPackage) fetch(ctx context.Context, scratch, ready string) error {
 	const script = `apt-get -q download "$@" || { apt-get -q update && apt-get -q download "$@"; }
-for package in *.deb; do dpkg -x "$package" ready; done`
-	fetch := exec.CommandContext(ctx, "/bin/sh", append([]string{"-ec", script, "fetch"}, d.packages...)...)
+for package in *.deb; do dpkg -x "$package" "$0"; done`
+	fetch := exec.CommandContext(ctx, "/bin/sh", append([]string{"-ec", script, ready}, d.packages...)...)
 	fetch.Dir = scratch
 	if output, err := fetch.CombinedOutput(); err != nil {
 		return fmt.Errorf("apt-get download %s: %w: %s", strings.Join(d.packages, " "), err, lastLines(output))
 	}
-	return os.Rename(filepath.Join(scratch, "ready"), home)
+	return nil
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// Disk is a file system in memory, for a server that shall run out of space. It is
+// Disk is a file system in memory, for a server that is to run out of space. It is
 // mounted in a name space of its own, which needs no root where the kernel allows
 // users to make name spaces. It is gone when the process that made it ends.
 type Disk struct {
-	dir    string // as other processes reach it
+	dir    string // path for other processes
 	below  string // the folder that it is mounted on, which other processes still see
 	holder *exec.Cmd
 	input  io.WriteCloser
@@ -42,8 +42,8 @@ while read -r size; do
 	mount -t tmpfs -o remount,size="$size" holdfast "$0" && echo ` + diskReady + ` || echo failed
 done`
 
-// NewDisk mounts a file system on a folder that exists. The error says why the
-// machine allows none.
+// NewDisk mounts a file system on a folder that exists. The error says why
+// that is not possible.
 func NewDisk(dir string) (*Disk, error) {
 	holder := exec.Command("unshare", "--user", "--map-root-user", "--mount",
 		"/bin/sh", "-c", diskHolder, dir, strconv.Itoa(diskBytes))
@@ -80,16 +80,16 @@ func (d *Disk) Close() error {
 	return errors.Join(d.input.Close(), d.holder.Wait())
 }
 
-// fill takes all space that is free.
+// fill shrinks the file system until no space is free.
 func (d *Disk) fill() (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for range 50 { // what is written meanwhile needs more than was measured
+	for range 50 { // writes during the measurement need more space
 		var now syscall.Statfs_t
 		if err := syscall.Statfs(d.dir, &now); err != nil {
 			return err
 		}
-		used := max(1, now.Blocks-now.Bfree)                      // size 0 is no limit
+		used := max(1, now.Blocks-now.Bfree)                      // size 0 would be without a limit
 		if err = d.resize(used * uint64(now.Bsize)); err == nil { //nolint:gosec // a block's size is positive
 			return nil
 		}
@@ -97,7 +97,7 @@ func (d *Disk) fill() (err error) {
 	return err
 }
 
-// free gives the space back.
+// free restores the size.
 func (d *Disk) free() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -6,6 +6,6 @@
 // a pipe, and ends the server when the pipe closes.
 //
 // The package is for development and tests only. If no mongod is on the path, it
-// fetches version 6.0.24, which no longer gets security fixes. Use MongoDB 8.0 in
+// fetches version 6.0.27, which no longer gets security fixes. Use MongoDB 8.0 in
 // production.
 package devserver

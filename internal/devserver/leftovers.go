@@ -7,15 +7,13 @@ import (
 	"strconv"
 	"syscall"
 	"time"
-
-	"github.com/holdfast-dev/holdfast/internal/clock"
 )
 
-// leftoverAge is how old a folder has to be: a server that has just been started may not have written its lock yet.
+// leftoverAge is the minimum age of a folder, because a server that has just been started may not have written its lock yet.
 const leftoverAge = time.Hour
 
-// removeLeftovers removes the temporary data folders of servers that do not run any more: nothing could remove them
-// when everything was killed at once. Each has over 300 MB, and a full disk fails every later start.
+// removeLeftovers removes the temporary data folders of servers that no longer run. They stay
+// when all processes are killed at once. Each has over 300 MB, and a full disk fails every later start.
 func removeLeftovers() {
 	var folders []string
 	for _, parent := range []string{os.TempDir(), memoryDir} {
@@ -24,7 +22,7 @@ func removeLeftovers() {
 	}
 	for _, dir := range folders {
 		info, err := os.Stat(dir)
-		if err != nil || clock.Clock(clock.System).Since(info.ModTime()) < leftoverAge || isServed(dir) {
+		if err != nil || time.Since(info.ModTime()) < leftoverAge || isServed(dir) {
 			continue
 		}
 		_ = os.RemoveAll(dir) // another user's folder stays

@@ -11,13 +11,13 @@ import (
 const (
 	// memoryDir is a file system in memory, where the system has one.
 	memoryDir = "/dev/shm"
-	// memoryBytes have to be free for the data of tests, beside what servers that run there may still take.
+	// memoryBytes must be free for the data of tests, in addition to what running servers may still need there.
 	memoryBytes = 4 << 30
 	serverBytes = 1 << 30
 )
 
-// tempParent is where a temporary data folder is made. That of a test is in memory, if there is room: with a database for
-// each test, a fourth of the server's time is the disk's. TMPDIR overrides it.
+// tempParent is where a temporary data folder is made. The folder of a test is in memory, if there is room: with a database for
+// each test, the server spends a fourth of its time on the disk. TMPDIR overrides it.
 func tempParent(test bool) string {
 	if !test || os.Getenv("TMPDIR") != "" {
 		return os.TempDir()
@@ -38,7 +38,7 @@ func freeBytes(dir string) uint64 {
 	return found.Bavail * uint64(found.Bsize) //nolint:gosec // the size of a block is positive
 }
 
-// availableMemory is what programs may still take without swapping, in bytes; 0 if the system does not tell.
+// availableMemory is the memory that programs may still use without swapping, in bytes; 0 if the system does not report it.
 func availableMemory() (bytes uint64) {
 	text, err := os.ReadFile("/proc/meminfo")
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -25,7 +24,7 @@ const (
 	replicaSet   = "holdfast"
 	startTimeout = 60 * time.Second
 	fetchTimeout = 10 * time.Minute // a slow connection may take long to fetch
-	// usualCacheGB is MongodOptions.CacheGB, because tests start several.
+	// usualCacheGB is the default of MongodOptions.CacheGB. It is small, because tests start several servers.
 	usualCacheGB = 0.5
 )
 
@@ -41,61 +40,17 @@ type ReplicaSet struct {
 	URI     string
 }
 
-// Member is a mongod of a replica set. Its methods may be called at the same
-// time: two faults may kill and restart the same member.
+// Member is a mongod of a replica set. Restart starts it with its data and on its port. A disk that FillDisk has filled
+// has space again then.
 type Member struct {
-	Host    string
-	port    *Port
-	command Command
-	output  *bytes.Buffer
-	dir     string // of its data
-	log     string
-	disk    *Disk // nil: a folder
+	Server
 
-	mu      sync.Mutex
-	process *Process
-}
-
-// Restart starts a member that was killed, with its data and on its port. It
-// does nothing if the member runs: a second process on the same data folder would
-// end at once, and remove the folder. A disk that FillDisk has filled has space again.
-func (m *Member) Restart() (err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.process != nil && m.process.isRunning() {
-		return nil
-	}
-	if m.disk != nil {
-		if err := m.disk.free(); err != nil {
-			return err
-		}
-	}
-	m.process, err = Start(m.command)
-	return err
-}
-
-// Kill kills the member, so that it cannot clean up.
-func (m *Member) Kill() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.process.Kill()
-}
-
-// Signal sends a signal to the member. It does nothing if the member has ended.
-func (m *Member) Signal(s syscall.Signal) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.process.isRunning() {
-		m.process.Signal(s)
-	}
-}
-
-// Stop ends the member.
-func (m *Member) Stop() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.process.Signal(syscall.SIGCONT) // it may be paused
-	m.process.Stop()
+	Host   string
+	port   *Port
+	output *bytes.Buffer
+	dir    string // of its data
+	log    string
+	disk   *Disk // nil if the data is in a folder
 }
 
 // FillDisk takes all space of the member's disk. Without a Disk of its own, every
@@ -135,20 +90,6 @@ func (m *Member) RemoveData() error {
 	return errors.Join(os.RemoveAll(m.dir), os.MkdirAll(m.dir, 0o700))
 }
 
-// Ended is closed when the member's present process has ended.
-func (m *Member) Ended() <-chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.process.Done()
-}
-
-// IsRunning reports whether the member's process has not ended.
-func (m *Member) IsRunning() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.process.isRunning()
-}
-
 // Stop stops all members.
 func (r *ReplicaSet) Stop() {
 	var all sync.WaitGroup
@@ -171,9 +112,9 @@ type MongodOptions struct {
 	DataDir  string    // "" for a temporary folder
 	Test     bool      // enables fail points; a temporary folder is in memory, if there is room
 	Progress io.Writer // reports a fetch
-	CacheGB  float64   // of documents and indexes in memory, in GiB; 0: 0.5
+	CacheGB  float64   // of documents and indexes in memory, in GiB; 0 means 0.5
 	// Proxy returns the address of a proxy to a member. Clients and the other
-	// members then use that address. nil: they connect directly.
+	// members then use that address. If it is nil, they connect directly.
 	Proxy func(host string) (string, error)
 	// Member configures the members one by one, by their number. It may be nil.
 	Member func(member int) MemberOptions
@@ -275,12 +216,20 @@ func startMember(o MongodOptions, own MemberOptions, binary, libraries string) (
 	} else if o.Test { // each test has a database of its own, whose files would stay open for ten minutes
 		args = append(args, "--wiredTigerEngineConfigString", "file_manager=(close_idle_time=10,close_scan_interval=5,close_handle_minimum=250)")
 	}
-	m := &Member{Host: port.Addr(), port: port, output: output, dir: dir, disk: own.Disk, log: log, command: Command{
-		Args:    append(args, "--logpath", log, "--logappend"),
-		Env:     append(libraryPath(libraries), own.Env...),
-		TempDir: tempDir,
-		Output:  output,
-	}}
+	m := &Member{Host: port.Addr(), port: port, output: output, dir: dir, disk: own.Disk, log: log}
+	m.start = func() (*Process, error) {
+		if m.disk != nil {
+			if err := m.disk.free(); err != nil {
+				return nil, err
+			}
+		}
+		return Start(Command{
+			Args:    append(args, "--logpath", log, "--logappend"),
+			Env:     append(libraryPath(libraries), own.Env...),
+			TempDir: tempDir,
+			Output:  output,
+		})
+	}
 	if err := m.Restart(); err != nil {
 		return nil, errors.Join(err, port.Close())
 	}
@@ -315,7 +264,7 @@ func initiate(ctx context.Context, first *Process, hosts []string) error {
 	defer client.Disconnect(context.WithoutCancel(ctx)) //nolint:errcheck // nothing depends on this connection any more
 	admin := client.Database("admin")
 	configured := false
-	return first.await(ctx, "mongod", func(ctx context.Context) error {
+	return first.Await(ctx, "mongod", func(ctx context.Context) error {
 		var hello struct {
 			Primary bool   `bson:"isWritablePrimary"`
 			Me      string `bson:"me"`

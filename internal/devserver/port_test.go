@@ -67,7 +67,7 @@ func listenConfig(reuse int) *net.ListenConfig {
 	}}
 }
 
-// listenAt waits while the port is in use: a process that another test starts has the former listener until it executes its
+// listenAt waits while the port is in use: a process that another test starts has the old listener until it executes its
 // program.
 func listenAt(t *testing.T, addr string) {
 	t.Helper()

@@ -92,6 +92,12 @@ func (p *Process) Signal(s syscall.Signal) {
 	_ = syscall.Kill(-p.Pid(), s) // the only possible error is that the child has ended
 }
 
+// Freeze pauses the child until Wake.
+func (p *Process) Freeze() { p.Signal(syscall.SIGSTOP) }
+
+// Wake ends Freeze.
+func (p *Process) Wake() { p.Signal(syscall.SIGCONT) }
+
 // Stop ends the child, and kills it if it does not end in time.
 func (p *Process) Stop() {
 	_ = p.alive.Close() // nothing was written
@@ -110,8 +116,8 @@ func (p *Process) Kill() {
 	_ = p.alive.Close() // nothing was written
 }
 
-// await polls ready until it succeeds, the child ends, or ctx ends.
-func (p *Process) await(ctx context.Context, what string, ready func(context.Context) error) error {
+// Await polls ready until it succeeds, the child ends, or ctx ends.
+func (p *Process) Await(ctx context.Context, what string, ready func(context.Context) error) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	var last error

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
+	"regexp"
 	"strconv"
 
 	"github.com/redis/go-redis/v9"
@@ -41,10 +43,13 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if err != nil {
 		return nil, err
 	}
+	args := []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port.Number), "--save", "", "--appendonly", "no", "--dir", dir}
+	if refusesDebug(ctx, binary, libraries) {
+		args = append(args, "--enable-debug-command", "local")
+	}
 	var output bytes.Buffer
 	p, err := Start(Command{
-		Args: []string{binary, "--bind", "127.0.0.1", "--port", strconv.Itoa(port.Number),
-			"--save", "", "--appendonly", "no", "--dir", dir},
+		Args:    args,
 		Env:     libraryPath(libraries),
 		TempDir: dir,
 		Output:  &output,
@@ -56,9 +61,26 @@ func StartRedis(ctx context.Context, o RedisOptions) (*Redis, error) {
 	defer client.Close() //nolint:errcheck // nothing depends on this connection any more
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := p.await(ctx, "redis-server", func(ctx context.Context) error { return client.Ping(ctx).Err() }); err != nil {
+	if err := p.Await(ctx, "redis-server", func(ctx context.Context) error { return client.Ping(ctx).Err() }); err != nil {
 		p.Stop()
 		return nil, fmt.Errorf("%w\n%s", err, lastLines(output.Bytes()))
 	}
 	return &Redis{Process: p, URL: "redis://" + port.Addr()}, nil
+}
+
+var redisVersion = regexp.MustCompile(`\bv=(\d+)\.`)
+
+// refusesDebug reports whether the command DEBUG, which tests use, has to be enabled: from version 7 on. Earlier ones don't
+// know the setting.
+func refusesDebug(ctx context.Context, binary, libraries string) bool {
+	const since = 7
+	cmd := exec.CommandContext(ctx, binary, "--version")
+	cmd.Env = append(os.Environ(), libraryPath(libraries)...)
+	out, err := cmd.Output()
+	match := redisVersion.FindSubmatch(out)
+	if err != nil || match == nil {
+		return false
+	}
+	major, err := strconv.Atoi(string(match[1]))
+	return err == nil && major >= since
 }

@@ -2,20 +2,21 @@ package groupcommit
 
 import "time"
 
-// Batch has the commands of one commit.
+// Batch contains the commands of one commit.
 type Batch[K comparable, C any] struct {
 	Groups []Group[K, C] // one for each key; never empty
-	// Settling: an earlier commit of the same commands, in the same order, was not
-	// answered. It may have happened, or may still happen before this one.
+	// Settling says that an earlier commit of the same commands, in the same order, was not answered. It may have
+	// happened, or may still happen before this one.
 	Settling bool
-	// RetryDelay is how long to wait, about, if another process's transaction holds the key's document; 0: not known.
+	// RetryDelay is about how long to wait if a transaction of another process holds the key's document. It is 0 if
+	// that is not known.
 	RetryDelay time.Duration
-	// Rest is for the pauses between attempts: it calls wait, and other keys may commit meanwhile. It may take longer than
-	// wait. nil in a test's batch.
+	// Rest is for the pauses between attempts. It calls wait, while other keys may commit, and may take longer than
+	// wait. Batches of tests may leave it nil.
 	Rest func(wait func())
 }
 
-// Group is the commands of one key, in order of arrival; there is at least one.
+// Group contains the commands of one key, in order of arrival. There is at least one.
 type Group[K comparable, C any] struct {
 	Key       K
 	Commands  []C
@@ -24,13 +25,13 @@ type Group[K comparable, C any] struct {
 	tickets []*ticket // parallel to Commands; nil in a test's group
 }
 
-// Abandoned reports whether the caller of command i has given up. It may turn true
-// at any time, and never turns false again. Posted commands are never abandoned.
+// Abandoned reports whether the caller of command i has given up. The answer may change to true at any time, and
+// never changes back. Posted commands are never abandoned.
 func (g Group[K, C]) Abandoned(i int) bool {
 	return g.tickets != nil && g.tickets[i].state.Load() == abandoned
 }
 
-// Committed is what a commit returns: Groups is parallel to Batch.Groups.
+// Committed is the result of a commit. Groups is parallel to Batch.Groups.
 type Committed[R any] struct {
 	Groups []GroupResult[R]
 }
@@ -38,23 +39,23 @@ type Committed[R any] struct {
 // GroupResult is the outcome of a group's commands.
 type GroupResult[R any] struct {
 	Outcomes []Outcome[R] // parallel to Group.Commands
-	// Apart: the commit has left the group out, and changed nothing for it. The queue commits
-	// it by itself. Only for batches of several groups; the other fields are ignored.
+	// Apart says that the commit has left out the group, and changed nothing for it. The queue then commits the
+	// group by itself. It is valid only for batches of several groups; the other fields are ignored.
 	Apart bool
 
 	Written
 }
 
-// Outcome is the result of a command, or says that there is none yet.
+// Outcome is the result of a command, or says that the command is undecided.
 type Outcome[R any] struct {
 	Result R
-	// Undecided: the transaction could not decide the command, and changed nothing for
-	// it. The command goes first in the key's next batch; Result is ignored.
+	// Undecided says that the transaction could not decide the command, and changed nothing for it. The command goes
+	// first in the key's next batch; Result is ignored.
 	Undecided bool
 }
 
-// group is the queue's own form of a Group. The queue builds a new Batch for each call of
-// Commit, so that changes by Commit do not affect a later attempt.
+// group is the queue's own form of a Group. The queue builds a new Batch for each call of Commit, so that changes
+// made by Commit do not affect a later attempt.
 type group[K comparable, C, R any] struct {
 	line     *line[K, C, R]
 	requests []*request[C, R]
@@ -75,12 +76,12 @@ func newBatch[K comparable, C, R any](groups []group[K, C, R]) *Batch[K, C] {
 	return b
 }
 
-// one is a batch of one group.
+// one returns a batch of one group.
 func one[K comparable, C, R any](g group[K, C, R]) []group[K, C, R] { return []group[K, C, R]{g} }
 
-// fits reports whether there is exactly one outcome for each command, except for groups of
-// several that are left apart.
-func fits[K comparable, C, R any](groups []group[K, C, R], c Committed[R]) bool {
+// isComplete reports whether there is exactly one outcome for each command, except for groups that the commit of
+// several groups has left out.
+func isComplete[K comparable, C, R any](groups []group[K, C, R], c Committed[R]) bool {
 	if len(c.Groups) != len(groups) {
 		return false
 	}

@@ -162,7 +162,7 @@ func TestGroup_BuiltByHandHasNoAbandonedCommand(t *testing.T) {
 	}
 }
 
-// Every pair of a ticket's state and transition.
+// This test walks every pair of a ticket's state and transition.
 func TestTicket_EachTransitionFromEachState(t *testing.T) {
 	t.Parallel()
 	transitions := map[string]func(*request[int, string]) bool{

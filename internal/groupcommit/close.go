@@ -44,7 +44,7 @@ func (q *Queue[K, C, R]) Close(ctx context.Context) error {
 	}
 }
 
-// whenIdle returns a channel that is closed once no goroutine runs; nil if none does.
+// whenIdle returns a channel that is closed when the last goroutine has ended, or nil if none runs.
 func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -54,7 +54,7 @@ func (q *Queue[K, C, R]) whenIdle() <-chan struct{} {
 	return q.idle
 }
 
-// Waiting returns how many commands of a key are not taken up yet.
+// Waiting returns the number of commands of a key that are not in a batch yet.
 func (q *Queue[K, C, R]) Waiting(key K) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -64,7 +64,7 @@ func (q *Queue[K, C, R]) Waiting(key K) int {
 	return 0
 }
 
-// InFlight returns how many keys have commands that wait or are being committed.
+// InFlight returns the number of keys whose commands wait or are being committed.
 func (q *Queue[K, C, R]) InFlight() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

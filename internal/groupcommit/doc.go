@@ -12,7 +12,7 @@
 //	                   caller gives      └─Undecided──┘
 //	                   up: dropped
 //
-// A key in trouble is no other key's trouble:
+// A failure of one key does not fail or delay other keys:
 //
 //	in a commit of several keys          then
 //	the commit fails, for any reason     each key is committed by itself, at the same time;
@@ -45,7 +45,6 @@
 //	Commit returns           then
 //	outcomes                 each caller gets its result; Undecided commands go first in the next batch
 //	error, IsUnknown         settle: Commit is called again with the same commands and Settling set
-//	error, IsRejected        split: one half after the other, down to the command at fault
 //	any other error          each caller gets that error
 //
 // A caller's context never ends a commit: the transaction serves other callers too.

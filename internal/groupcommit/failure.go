@@ -7,8 +7,7 @@ import (
 	"runtime/debug"
 )
 
-// orphaned calls Options.Orphaned. A panic in it must not keep the other callers from
-// their results.
+// orphaned calls Options.Orphaned. If that panics, the other callers still get their results.
 func (q *Queue[K, C, R]) orphaned(g group[K, C, R], r *request[C, R]) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -2,7 +2,6 @@ package groupcommit
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +37,7 @@ func TestCommit_PanicIsLoggedWithItsStackAndTheQueueGoesOn(t *testing.T) {
 }
 
 // If Commit panics with an error, the caller gets it as the cause. The queue does not
-// settle or split, whatever the error is.
+// settle, whatever the error is.
 func TestCommit_PanicWithAnErrorIsItsCauseAndFinal(t *testing.T) {
 	for _, cause := range []error{errUnknown, errRejected} {
 		t.Run(cause.Error(), func(t *testing.T) {
@@ -200,68 +199,5 @@ func TestSettle_MayLeaveCommandsUndecided(t *testing.T) {
 		}
 		again.succeed()
 		c.wantResult("ok 1")
-	})
-}
-
-func TestSplit_BadCommandDoesNotFailItsNeighbours(t *testing.T) {
-	withHarness(t, testOptions{}, func(s *harness) {
-		s.submit("k", 1)
-		before, bad, unsure := s.submit("k", 2), s.submit("k", 3), s.submit("k", 4)
-		undecided, after := s.submit("k", 5), s.submit("k", 6)
-		s.nextIs(1).succeed()
-		s.nextIs(2, 3, 4, 5, 6).fail(errRejected)
-		s.nextIs(2, 3).fail(errRejected)
-		s.nextIs(2).succeed()
-		before.wantResult("ok 2") // does not wait for the others
-		s.nextIs(3).fail(errRejected)
-		bad.wantError(errRejected)
-		s.nextIs(4, 5, 6).fail(errRejected)
-		s.nextIs(4).fail(errUnknown)
-		if c := s.nextIs(4); !c.batch.Settling {
-			t.Error("a part of a batch is not settled")
-		} else {
-			c.succeed()
-		}
-		unsure.wantResult("ok 4")
-		s.nextIs(5, 6).fail(errRejected)
-		s.nextIs(5).undecided(0)
-		s.nextIs(6).panic("bad luck")
-		after.wantError(ErrUnknown)
-		s.nextIs(5).succeed()
-		undecided.wantResult("ok 5")
-	})
-}
-
-func TestSplit_OneBadCommandCostsTwoCommitsForEachHalving(t *testing.T) {
-	const commands, bad = 500, 317
-	commits := 0
-	var o testOptions
-	var first chan struct{}
-	o.Commit = func(_ context.Context, b *testBatch) (testResult, error) {
-		<-first
-		commits++
-		if slices.Contains(b.Groups[0].Commands, bad) {
-			return testResult{}, errRejected
-		}
-		return succeeded(b), nil
-	}
-	withHarness(t, o, func(s *harness) {
-		first = make(chan struct{}) // of the bubble
-		s.submit("k", 0)            // in flight, while the others come
-		var callers []*caller
-		for i := range commands {
-			callers = append(callers, s.submit("k", i+1))
-		}
-		close(first)
-		for i, c := range callers {
-			if i+1 == bad {
-				c.wantError(errRejected)
-			} else {
-				c.wantResult(fmt.Sprint("ok ", i+1))
-			}
-		}
-		if most := 1 + 1 + 2*9; commits > most { // 2⁹ ≥ 500
-			t.Errorf("%d commits, want at most %d", commits, most)
-		}
 	})
 }

@@ -52,7 +52,6 @@ func withHarness(t *testing.T, o testOptions, test func(*harness)) {
 			o.Commit = s.commit
 		}
 		o.IsUnknown = func(err error) bool { return errors.Is(err, errUnknown) }
-		o.IsRejected = func(err error) bool { return errors.Is(err, errRejected) }
 		o.Log = slog.New(slog.NewTextHandler(&s.log, nil))
 		s.queue = newQueue(o)
 		test(s)

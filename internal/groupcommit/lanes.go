@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// laneTenure is how long a commit may keep its lane. One that takes longer goes on without it,
-// so that a key in trouble delays no other one.
-const laneTenure = 50 * time.Millisecond
+// laneTimeout is how long a commit may keep its lane. A commit that takes longer continues without a lane, so that a
+// slow key does not delay other keys.
+const laneTimeout = 50 * time.Millisecond
 
-// openLane starts a lane if there may be one more. The caller holds q.mu.
+// openLane starts a lane if the limit allows one more. The caller holds q.mu.
 func (q *Queue[K, C, R]) openLane() {
 	if len(q.ready) > 0 && q.lanes < q.maxLanes() {
 		q.lanes++
@@ -18,8 +18,8 @@ func (q *Queue[K, C, R]) openLane() {
 	}
 }
 
-// maxLanes is how many lanes there may be. While keys don't share commits, only MaxInFlight bounds
-// them. The caller holds q.mu.
+// maxLanes returns the limit of lanes. While keys don't share commits, only MaxInFlight bounds them. The caller
+// holds q.mu.
 func (q *Queue[K, C, R]) maxLanes() int {
 	if q.sharing.isOff() {
 		return q.options.MaxInFlight
@@ -27,16 +27,16 @@ func (q *Queue[K, C, R]) maxLanes() int {
 	return q.options.Lanes
 }
 
-// runLane commits batch after batch of the keys that are ready. It takes a batch up just
-// before the commit, so that callers can join it or give up until then.
+// runLane commits batch after batch of the keys that are ready. It forms a batch just before the commit, so that
+// callers can join it or give up until then.
 func (q *Queue[K, C, R]) runLane() {
 	for q.commitReady() {
 	}
 }
 
-// commitReady commits a batch; false if the lane is closed.
+// commitReady commits a batch. It returns false if the lane is closed.
 func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
-	q.makeWay()
+	q.awaitLongLine()
 	q.slots <- struct{}{}
 	defer func() { <-q.slots }()
 	q.awaitCallers(func() int { return q.waiting })
@@ -54,12 +54,12 @@ func (q *Queue[K, C, R]) commitReady() (isOpen bool) {
 	return leave()
 }
 
-// longestWay is how long a lane makes way for the commit of a long line.
-const longestWay = 10 * time.Millisecond
+// longLineTimeout is how long a lane waits for the commit of a long line.
+const longLineTimeout = 10 * time.Millisecond
 
-// makeWay lets a lane that has few keys wait until a commit of a long line ends: a commit costs about the same for few
-// commands as for many, so the callers of the long line would pay for those of the few.
-func (q *Queue[K, C, R]) makeWay() {
+// awaitLongLine lets a lane that has few keys wait until a commit of a long line ends. A commit costs about the same
+// for few commands as for many, so it would slow down the many callers of the long line for the benefit of few.
+func (q *Queue[K, C, R]) awaitLongLine() {
 	q.mu.Lock()
 	if q.long == 0 || len(q.ready) >= longLine {
 		q.mu.Unlock()
@@ -72,7 +72,7 @@ func (q *Queue[K, C, R]) makeWay() {
 	q.mu.Unlock()
 	select {
 	case <-ended:
-	case <-time.After(longestWay):
+	case <-time.After(longLineTimeout):
 	}
 }
 
@@ -92,8 +92,8 @@ func (q *Queue[K, C, R]) noteLong() (end func()) {
 	}
 }
 
-// takeUpReady returns the next batch of the keys that are ready. It closes the lane if there is
-// none, or if there are more lanes than there may be.
+// takeUpReady returns the next batch of the keys that are ready. It closes the lane if no key is ready, or if there
+// are more lanes than the limit.
 func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -107,7 +107,7 @@ func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 		q.ready[0] = nil // the array would keep it in memory
 		q.ready = q.ready[1:]
 		if l.isApart() {
-			q.offer(l) // it has become so since
+			q.offer(l) // the line no longer shares its commits
 			continue
 		}
 		requests := q.takeUp(l, room)
@@ -118,15 +118,15 @@ func (q *Queue[K, C, R]) takeUpReady() (groups []group[K, C, R], isOpen bool) {
 		}
 		groups = append(groups, group[K, C, R]{line: l, requests: requests})
 	}
-	q.openLane() // since keys share no commits, there may be more lanes
+	q.openLane() // while keys share no commits, the limit of lanes is higher
 	return groups, true
 }
 
-// holdLane begins a tenure. The function that it returns ends it, and reports whether the caller
-// still has the lane.
+// holdLane starts the timeout of a lane. The function that it returns stops it, and reports whether the caller still
+// has the lane.
 func (q *Queue[K, C, R]) holdLane() (leave func() bool) {
 	isOver, isLost := false, false
-	timer := time.AfterFunc(laneTenure, func() {
+	timer := time.AfterFunc(laneTimeout, func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		if !isOver {
@@ -144,9 +144,8 @@ func (q *Queue[K, C, R]) holdLane() (leave func() bool) {
 	}
 }
 
-// share commits the batches of several keys together, once. If that fails, each is committed by
-// itself, and so is a key that Commit has left out: whatever is wrong with one key is no other
-// one's trouble.
+// share commits the batches of several keys together, once. If that fails, it commits each key by itself. It also
+// commits by itself a key that Commit has left out. So a failure of one key does not fail the others.
 func (q *Queue[K, C, R]) share(groups []group[K, C, R]) {
 	committed, err := q.attempt(context.Background(), groups, newBatch(groups))
 	q.mu.Lock()
@@ -179,9 +178,9 @@ func (q *Queue[K, C, R]) share(groups []group[K, C, R]) {
 	}
 }
 
-// sharing decides whether keys share commits. If other processes write the same keys, most
-// shared commits fail by a conflict. So after each failure some batches are of one key: twice as
-// many as after the one before, and half as many after a success.
+// sharing decides whether keys share commits. If other processes write the same keys, most shared commits fail by a
+// conflict. So after each failure the next batches are of one key each: twice as many as after the previous failure,
+// and half as many after a success.
 type sharing struct {
 	left    int // batches of one key, before keys share again
 	backoff int // how many there were after the last failure
@@ -191,7 +190,7 @@ const maxAloneBatches = 1024
 
 func (s *sharing) isOff() bool { return s.left > 0 }
 
-// next is how many of the ready keys may be in the next batch.
+// next returns how many of the ready keys may be in the next batch.
 func (s *sharing) next(ready int) int {
 	if s.left == 0 {
 		return ready

@@ -24,7 +24,7 @@ func (s *harness) nextGroups(want string) *call {
 	return c
 }
 
-// busy fills the lanes with a commit each, so that what is submitted then waits for one.
+// busy fills each lane with a commit, so that later commands wait for a lane.
 func (s *harness) busy() (first, second *call) {
 	s.t.Helper()
 	s.submit("x", 100)
@@ -88,7 +88,7 @@ func TestLanes_CallersThatGaveUpAreLeftOut(t *testing.T) {
 	})
 }
 
-// A key with a command that can't share, and one that is contested, wait for no lane.
+// A key with a command that can't share does not wait for a lane, and neither does a contested key.
 func TestLanes_CommandsThatCantShareGoApart(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {
 		first, second := s.busy()
@@ -123,7 +123,7 @@ func TestLanes_CommandsThatCantShareGoApart(t *testing.T) {
 	})
 }
 
-// A lane with few keys makes way for the commit of a long line: until that ends, but not for long.
+// A lane with few keys waits until the commit of a long line ends, but not for long.
 func TestLanes_MakeWayForALongLine(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {
 		first, second := s.busy()
@@ -151,14 +151,14 @@ func TestLanes_MakeWayForALongLine(t *testing.T) {
 
 		s.submit("b", 3)
 		s.noCall()
-		<-time.After(longestWay)
+		<-time.After(longLineTimeout)
 		s.nextGroups("b[3]").succeed()
 		calls[1].succeed()
 		second.succeed()
 	})
 }
 
-// A key with many commands has a commit of its own, and waits for no lane.
+// A key with many commands has a commit of its own, and does not wait for a lane.
 func TestLanes_ALongLineGoesApart(t *testing.T) {
 	withHarness(t, alwaysShare, func(s *harness) {
 		first, second := s.busy()
@@ -205,8 +205,8 @@ func TestLanes_AGroupThatIsLeftApartIsCommittedByItself(t *testing.T) {
 	})
 }
 
-// Whatever fails a shared commit, each key is committed by itself: at the same time, so that one in trouble delays
-// no other.
+// If a shared commit fails for any reason, each key is committed by itself, at the same time, so that a slow key
+// does not delay the others.
 func TestLanes_AfterAFailureEachKeyIsCommittedByItself(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail     func(*call)
@@ -275,7 +275,7 @@ func TestLanes_ASlowCommitKeepsNoLane(t *testing.T) {
 		slow, alsoSlow := s.busy()
 		a := s.submit("a", 1)
 		s.noCall()
-		<-time.After(laneTenure)
+		<-time.After(laneTimeout)
 		s.nextGroups("a[1]").succeed()
 		a.wantResult("ok 1")
 		slow.succeed()
@@ -293,7 +293,7 @@ func TestLanes_ASlowCommitKeepsNoLane(t *testing.T) {
 	})
 }
 
-// After failures keys share fewer commits: a commit that fails for other processes' writes is tried in vain.
+// After failures keys share fewer commits, because a commit that conflicts with other processes is wasted.
 func TestSharing_BacksOffAfterFailures(t *testing.T) {
 	t.Parallel()
 	var s sharing

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	// defaultMaxBatch keeps a transaction down to some tens of milliseconds.
+	// defaultMaxBatch keeps a transaction as short as some tens of milliseconds.
 	defaultMaxBatch = 500
-	// defaultMaxWaiting is about one second's work for one key.
+	// defaultMaxWaiting is about as many commands as one key commits in a second.
 	defaultMaxWaiting = 20_000
-	// defaultLanes was the fastest of 1, 2, 4 and 8.
+	// defaultLanes was the fastest of 1, 2, 4 and 8 in measurements.
 	defaultLanes = 2
 	// defaultMaxInFlight leaves connections of the pool for reads.
 	defaultMaxInFlight    = 48
@@ -22,51 +22,39 @@ const (
 
 // Options configure a Queue. Commit and Now are required.
 type Options[K comparable, C, R any] struct {
-	// Commit decides a batch and commits it in one transaction. It returns an
-	// outcome for every command, or an error for the whole batch. Its context has
-	// no caller's deadline. Commits of different keys run concurrently.
-	//
-	// A batch of several keys is tried once. Commit should not repeat it, should not wait for
-	// what one key needs, and leaves out such keys as Apart: the others wait for it.
+	// Commit decides a batch and commits it in one transaction. It returns an outcome for every command, or an error
+	// for the whole batch. Its context has no caller's deadline. Commits of different keys run concurrently.
+	// Commit should try a batch of several keys only once, and should not wait for a single key, because the other
+	// keys wait too. It should leave out such a key as Apart.
 	Commit func(ctx context.Context, b *Batch[K, C]) (Committed[R], error)
 	// IsUnknown reports whether, after the error, the transaction may have been
 	// committed. The queue then settles: it calls Commit again with the same
 	// commands and Batch.Settling set, until it succeeds or SettleTimeout is over.
 	IsUnknown func(error) bool
-	// IsRejected reports whether the batch was rejected as a whole and nothing was
-	// written, and whether a part of it may succeed. One command may be at fault, so the
-	// queue then commits the halves, and the halves of a half that is rejected too.
-	IsRejected func(error) bool
-	// Orphaned receives a result whose caller had given up while the commit was in
-	// flight; nil is not called. It runs on the key's committer: it may call Post,
-	// and must not call Submit, which would wait for that committer.
+	// Orphaned receives a result whose caller gave up while the commit was in flight. It may be nil. It runs on the
+	// key's committer: it may call Post, and must not call Submit, which would wait for that committer.
 	Orphaned func(key K, command C, result R)
-	// Unsettled receives a command whose caller had given up while it was in flight, and
-	// whose outcome stays unknown (ErrUnknown); nil is not called. It runs on the key's
-	// committer, as Orphaned does.
+	// Unsettled receives a command whose caller gave up while it was in flight, and whose outcome stays unknown
+	// (ErrUnknown). It may be nil. It runs on the key's committer, as Orphaned does.
 	Unsettled func(key K, command C)
-	// MayShare reports whether a command may be in a commit with other keys; never if nil.
+	// MayShare reports whether a command may be in a commit with other keys. If it is nil, no command may.
 	MayShare func(command C) bool
-	// Now is the clock of the pauses between batches.
+	// Now is the clock for the delays between batches.
 	Now func() time.Time
-	// Log receives panics; slog.Default() if nil.
+	// Log receives panics. It is slog.Default() if nil.
 	Log *slog.Logger
 
-	MaxBatch       int           // commands in a commit; 500 if zero
-	MaxWaiting     int           // commands that wait for one key; 20,000 if zero
-	Lanes          int           // commits that run together while keys share them; 2 if zero
-	MaxInFlight    int           // commits that run together at most; 48 if zero
+	MaxBatch       int           // limit of commands in a commit; 500 if zero
+	MaxWaiting     int           // limit of commands that wait for one key; 20,000 if zero
+	Lanes          int           // limit of concurrent commits while keys share them; 2 if zero
+	MaxInFlight    int           // limit of concurrent commits; 48 if zero
 	SettleTimeout  time.Duration // for settling one batch; 20 s if zero
 	SettleInterval time.Duration // between two attempts to settle; 100 ms if zero
 }
 
 func (o Options[K, C, R]) withDefaults() Options[K, C, R] {
-	never := func(error) bool { return false }
 	if o.IsUnknown == nil {
-		o.IsUnknown = never
-	}
-	if o.IsRejected == nil {
-		o.IsRejected = never
+		o.IsUnknown = func(error) bool { return false }
 	}
 	if o.Orphaned == nil {
 		o.Orphaned = func(K, C, R) {}

@@ -100,7 +100,7 @@ func TestQueue_YieldsToContendersForFourBatches(t *testing.T) {
 	})
 }
 
-// A failed commit may have raised the revision: this is no contention.
+// A failed commit may have raised the revision, which is not contention.
 func TestQueue_FailedCommitForgetsTheRevision(t *testing.T) {
 	for name, fail := range map[string]func(*harness, *call){
 		"error":    func(_ *harness, c *call) { c.fail(errOther) },

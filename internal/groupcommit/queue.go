@@ -19,25 +19,25 @@ type Queue[K comparable, C, R any] struct {
 	yield   func()         // lets other goroutines run
 
 	mu      sync.Mutex
-	lines   map[K]*line[K, C, R] // only of keys with work
-	paces   map[K]pace           // of keys without work, as far as they are remembered
-	ready   []*line[K, C, R]     // those that wait for a lane
-	waiting int                  // commands in all lines that are not taken up
-	lanes   int                  // that run
-	long    int                  // commits of long lines that run
-	ended   chan struct{}        // closed when one of these ends; nil if no lane waits for that
+	lines   map[K]*line[K, C, R] // only keys with work have a line
+	paces   map[K]pace           // the paces of keys without work, as far as they are kept
+	ready   []*line[K, C, R]     // the lines that wait for a lane
+	waiting int                  // the number of commands in all lines that are not in a batch
+	lanes   int                  // the number of running lanes
+	long    int                  // the number of commits of long lines in flight
+	ended   chan struct{}        // closed when a commit of a long line ends; nil if no lane waits for that
 	sharing sharing
-	running int           // goroutines that Close waits for
-	idle    chan struct{} // closed once running is 0; nil if no Close waits
+	running int           // the number of goroutines that Close waits for
+	idle    chan struct{} // closed when running becomes 0; nil if no Close waits
 }
 
-// line has the requests of a key. It is ready, or one goroutine has it, which alone uses
-// undecided and pace.
+// line contains the requests of a key. A line is ready, or one goroutine owns it. Only the owner uses undecided and
+// pace.
 type line[K comparable, C, R any] struct {
 	key       K
 	waiting   []*request[C, R] // guarded by Queue.mu
-	apart     int              // of these, commands that can't share a commit with other keys; guarded by Queue.mu
-	undecided []*request[C, R] // in flight, and first in the next batch
+	apart     int              // how many of them can't share a commit with other keys; guarded by Queue.mu
+	undecided []*request[C, R] // commands in flight, which go first in the next batch
 	ready     time.Time        // since when there is a command for the next batch
 	pace      pace
 }
@@ -70,15 +70,14 @@ func (q *Queue[K, C, R]) Submit(ctx context.Context, key K, command C) (R, error
 	return r.wait(ctx)
 }
 
-// Post queues a command and drops its result. It returns false if the queue is full. For
-// posted commands the limit is twice as high, so that they are accepted while callers are
-// refused.
+// Post queues a command and drops its result. It returns false if the queue is full. The limit for posted commands
+// is twice as high, so that the queue accepts them while it refuses callers.
 func (q *Queue[K, C, R]) Post(key K, command C) bool {
 	return q.enqueue(key, &request[C, R]{command: command}, 2*q.options.MaxWaiting)
 }
 
-// enqueue adds the request, and makes the key's line ready if it is new; false if limit
-// commands wait already.
+// enqueue adds the request, and makes the key's line ready if it is new. It returns false if limit commands wait
+// already.
 func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	r.apart = !q.options.MayShare(r.command)
 	q.mu.Lock()
@@ -103,8 +102,8 @@ func (q *Queue[K, C, R]) enqueue(key K, r *request[C, R], limit int) bool {
 	return true
 }
 
-// offer makes a line with work ready for a lane. One that yields to other processes, or does not
-// share its commit, gets a goroutine of its own. The caller holds q.mu.
+// offer makes a line with work ready for a lane. A line that yields to other processes, or does not share its
+// commit, gets a goroutine of its own. The caller holds q.mu.
 func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
 	l.ready = q.options.Now()
 	if delay := l.pace.delay(q.jitter(), l.ready); delay > 0 || l.isApart() {
@@ -115,18 +114,17 @@ func (q *Queue[K, C, R]) offer(l *line[K, C, R]) {
 	q.openLane()
 }
 
-// longLine is how many commands of a key have a commit of their own: they would gain little by
-// sharing it, and wait for the other keys.
+// longLine is the number of waiting commands from which a key has a commit of its own. It would gain little by
+// sharing one, and would wait for the other keys.
 const longLine = 32
 
-// isApart reports whether the next batch of a line does not share its commit. The caller holds
-// Queue.mu.
+// isApart reports whether the next batch of a line does not share its commit. The caller holds Queue.mu.
 func (l *line[K, C, R]) isApart() bool {
 	return l.apart+len(l.undecided) > 0 || len(l.waiting) >= longLine
 }
 
-// release offers the line again if it has work, and removes it if it has none. enqueue uses
-// the same mutex, so the next request makes a new line.
+// release offers the line again if it has work, and removes it if it has none. It holds the mutex of enqueue, so the
+// next request makes a new line.
 func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -137,8 +135,8 @@ func (q *Queue[K, C, R]) release(l *line[K, C, R]) {
 	}
 }
 
-// remove removes a line without work, and remembers its pace. If there are too many paces, it forgets them all: each costs
-// a batch that does not know of contention. The caller holds q.mu.
+// remove removes a line without work, and keeps its pace. If there are too many paces, it drops all of them. For
+// each dropped pace, one batch does not know of contention. The caller holds q.mu.
 func (q *Queue[K, C, R]) remove(l *line[K, C, R]) {
 	delete(q.lines, l.key)
 	if l.pace.revision == 0 {
@@ -170,12 +168,11 @@ func (q *Queue[K, C, R]) runApart(l *line[K, C, R], delay time.Duration) {
 	}
 }
 
-// maxYields bounds how often a committer yields before it takes a batch up.
+// maxYields bounds how often a committer yields before it forms a batch.
 const maxYields = 16
 
-// awaitCallers lets callers that were just answered submit their next command: it joins this
-// batch instead of waiting for it. It yields to other goroutines while requests arrive. waiting
-// is called with q.mu held.
+// awaitCallers lets callers that have just got their answers submit their next commands: those join this batch
+// instead of waiting for it. It yields to other goroutines while requests arrive. waiting is called with q.mu held.
 func (q *Queue[K, C, R]) awaitCallers(waiting func() int) {
 	for before, n := -1, 0; n < maxYields; n++ {
 		q.mu.Lock()
@@ -216,16 +213,8 @@ func (q *Queue[K, C, R]) commit(g group[K, C, R]) {
 	if err != nil {
 		g.line.pace.forget() // the attempt may have raised the revision
 	}
-	switch {
-	case err == nil || errors.Is(err, ErrUnknown):
-		// There are outcomes, or Commit panicked.
-	case q.options.IsUnknown(err):
+	if err != nil && !errors.Is(err, ErrUnknown) && q.options.IsUnknown(err) { // after a panic the error is ErrUnknown already
 		committed, err = q.settle(g, err)
-	case q.options.IsRejected(err) && len(g.requests) > 1:
-		half := len(g.requests) / 2 //nolint:mnd // halves
-		q.commit(group[K, C, R]{line: g.line, requests: g.requests[:half]})
-		q.commit(group[K, C, R]{line: g.line, requests: g.requests[half:]})
-		return
 	}
 	q.answer(g, committed, err)
 }
@@ -239,9 +228,8 @@ func (q *Queue[K, C, R]) answer(g group[K, C, R], committed Committed[R], err er
 	q.deliver(g, committed.Groups[0])
 }
 
-// settle finds out the outcome of a commit that was not answered, by committing the same
-// commands again. Once that succeeds, the earlier commit has happened or can't happen any
-// more.
+// settle finds out the outcome of a commit that was not answered, by committing the same commands again. Once that
+// succeeds, the earlier commit has happened, or can't happen any more.
 func (q *Queue[K, C, R]) settle(g group[K, C, R], cause error) (Committed[R], error) {
 	ctx, cancel := context.WithTimeout(context.Background(), q.options.SettleTimeout)
 	defer cancel()
@@ -262,16 +250,16 @@ func (q *Queue[K, C, R]) settle(g group[K, C, R], cause error) (Committed[R], er
 	return Committed[R]{}, fmt.Errorf("%w: %w", ErrUnknown, cause)
 }
 
-// rest lets another key commit while a commit waits for its next attempt: many keys in trouble, such as those of a
-// transaction of a process that has died, delay no others.
+// rest lets another key commit while a commit waits for its next attempt. So keys that wait for a long time, such as
+// for the transaction of a dead process, do not delay other keys.
 func (q *Queue[K, C, R]) rest(wait func()) {
 	<-q.slots
 	defer func() { q.slots <- struct{}{} }()
 	wait()
 }
 
-// attempt calls Commit once. A panic becomes an ErrUnknown: it must end neither the
-// process nor the key's queue.
+// attempt calls Commit once. It turns a panic into ErrUnknown, so that a panic ends neither the process nor the
+// key's queue.
 func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b *Batch[K, C]) (committed Committed[R], err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -285,7 +273,7 @@ func (q *Queue[K, C, R]) attempt(ctx context.Context, groups []group[K, C, R], b
 	}()
 	b.Rest = q.rest
 	committed, err = q.options.Commit(ctx, b)
-	if err == nil && !fits(groups, committed) {
+	if err == nil && !isComplete(groups, committed) {
 		panic("groupcommit: Commit did not return one outcome for each command")
 	}
 	return committed, err

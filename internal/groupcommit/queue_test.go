@@ -70,7 +70,7 @@ func TestSubmit_KeysDoNotWaitForEachOther(t *testing.T) {
 	})
 }
 
-// A commit that waits for its next attempt lets another key commit, and goes on when there is room again.
+// A commit that waits for its next attempt lets another key commit, and continues when a slot is free again.
 func TestQueue_ARestLetsAnotherKeyCommit(t *testing.T) {
 	withHarness(t, testOptions{MaxInFlight: 1}, func(s *harness) {
 		a := s.submit("a", 1)
@@ -167,8 +167,8 @@ func TestQueue_CommitterRunsOnlyWhileThereIsWork(t *testing.T) {
 	})
 }
 
-// Before it takes a batch up, a committer yields while commands arrive: not without end, and not
-// for more than a batch.
+// Before a committer forms a batch, it yields while commands arrive: at most maxYields times, and not for more than
+// a batch.
 func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -205,7 +205,7 @@ func TestQueue_YieldsWhileCommandsArrive(t *testing.T) {
 	}
 }
 
-// The array behind the queue keeps no request of a batch in memory.
+// The array behind the queue does not keep requests of a batch in memory.
 func TestQueue_TakenUpRequestsLeaveTheQueue(t *testing.T) {
 	t.Parallel()
 	q := newQueue(testOptions{MaxBatch: 1})
@@ -228,7 +228,7 @@ func TestNew_ZeroOptionsHaveDefaults(t *testing.T) {
 		o.SettleTimeout != defaultSettleTimeout || o.SettleInterval != defaultSettleInterval || o.Log == nil {
 		t.Errorf("got %+v", o)
 	}
-	if o.IsUnknown(errUnknown) || o.IsRejected(errRejected) {
+	if o.IsUnknown(errUnknown) {
 		t.Error("an error has a meaning that no option gave it")
 	}
 	o.Orphaned("k", 1, "") // may be left out

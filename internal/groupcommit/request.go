@@ -27,7 +27,7 @@ type ticket struct {
 	state atomic.Int32
 }
 
-// takeUp moves the command into a batch; false if its caller has given up.
+// takeUp adds the command to a batch. It returns false if its caller has given up.
 func (t *ticket) takeUp() bool { return t.state.CompareAndSwap(waiting, inFlight) }
 
 // giveUp ends the caller's wait. It returns ErrNotStarted or ErrInFlight, or nil if the
@@ -51,11 +51,10 @@ type request[C, R any] struct {
 	// result and err are set before the state becomes answered.
 	result R
 	err    error
-	done   chan struct{} // closed once answered; nil if no caller waits
+	done   chan struct{} // closed when the request is answered; nil if no caller waits
 }
 
-// wait returns the outcome, or gives up when ctx ends. If the request was answered by
-// then, it returns the outcome.
+// wait returns the outcome, or gives up when ctx ends. If the request is answered by then, it returns the outcome.
 func (r *request[C, R]) wait(ctx context.Context) (result R, err error) {
 	select {
 	case <-r.done:
@@ -67,7 +66,7 @@ func (r *request[C, R]) wait(ctx context.Context) (result R, err error) {
 	return r.result, r.err
 }
 
-// answer gives the caller its outcome; false if the caller has given up.
+// answer gives the caller its outcome. It returns false if the caller has given up.
 func (r *request[C, R]) answer(result R, err error) bool {
 	r.result, r.err = result, err
 	if !r.state.CompareAndSwap(inFlight, answered) {

@@ -35,7 +35,7 @@ const (
 	otherFault
 	panicFault
 	undecidedFault // leaves every third command undecided
-	apartFault     // leaves every second key apart
+	apartFault     // leaves out every second key
 	faults
 )
 
@@ -47,7 +47,6 @@ func (l *ledger) queue() *testQueue {
 	return newQueue(testOptions{
 		Commit:         l.commit,
 		IsUnknown:      func(err error) bool { return errors.Is(err, errUnknown) },
-		IsRejected:     func(err error) bool { return errors.Is(err, errRejected) },
 		Orphaned:       func(_ string, command int, _ string) { l.note(command) },
 		MayShare:       mayShare,
 		Log:            discard,
@@ -64,7 +63,7 @@ func (l *ledger) note(command int) {
 	l.orphaned[command]++
 }
 
-// keys is how many keys a stampede has: command i is for key i%keys.
+// keys is the number of keys of a stampede: command i is for key i%keys.
 const keys = 7
 
 // mayShare refuses some commands of one key.
@@ -237,7 +236,7 @@ func TestStampede_AnswersAgreeWithTheLedgerDespiteFaults(t *testing.T) {
 	}
 }
 
-// Whatever the order of faults, answers agree with the ledger.
+// In any order of faults, the answers agree with the ledger.
 func TestStampede_AnyFaults(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

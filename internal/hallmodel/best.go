@@ -10,8 +10,8 @@ type Best struct {
 	Hall       *Hall
 	Seats      int
 	Accessible int      // exactly so many of Seats
-	Categories []string // keys; nil: all
-	Section    string   // key; "": any
+	Categories []string // keys; nil means all
+	Section    string   // key; "" means any
 	Required   bool     // only seats that are together
 	Reserved   bool     // accessible seats are taken only as asked for
 	Free       func(*Seat) bool
@@ -21,20 +21,47 @@ type Best struct {
 // ended: ended says that they have.
 func (w Best) Pick(ended bool) (p Pick, ok bool) {
 	for _, category := range w.wished() {
-		if p := w.together(category); p != nil {
-			return p, true
-		}
-		if w.Required || !w.has(category) {
-			continue
-		}
-		if !ended {
-			return nil, false
-		}
-		if p := w.inPieces(category); p != nil {
-			return p, true
+		for _, w := range w.spared() {
+			if p := w.together(category); p != nil {
+				return p, true
+			}
+			if w.Required || !w.has(category) {
+				continue
+			}
+			if !ended {
+				return nil, false
+			}
+			if p := w.inPieces(category); p != nil {
+				return p, true
+			}
 		}
 	}
 	return nil, false
+}
+
+// spared is the wish without companion seats, without those next to a free accessible seat, and with all of them: each
+// counts only if there is no pick before.
+func (w Best) spared() []Best {
+	if !w.Reserved || w.Accessible > 0 {
+		return []Best{w}
+	}
+	none, unneeded := w, w
+	none.Free = func(s *Seat) bool { return w.Free(s) && !s.Companion }
+	unneeded.Free = func(s *Seat) bool {
+		return w.Free(s) && !(s.Companion && s.in.isNext(s, func(s *Seat) bool { return s.Accessible && w.Free(s) }))
+	}
+	return []Best{none, unneeded, w}
+}
+
+// attended is 1 if each accessible seat of a pick has a free companion seat next to it, and there are such seats; else 0.
+func (w Best) attended(p Pick) int {
+	alone := func(s *Seat) bool {
+		return s.Accessible && !s.in.isNext(s, func(s *Seat) bool { return s.Companion && w.Free(s) })
+	}
+	if !w.Reserved || p.CountAccessible() == 0 || slices.ContainsFunc(p, alone) {
+		return 0
+	}
+	return 1
 }
 
 // Keeps reports whether seats are what this wish might have got: as many, of one of the categories, in the
@@ -74,7 +101,7 @@ func (w Best) has(category string) bool {
 // anyAccessible: accessible seats are like any other.
 func (w Best) anyAccessible() bool { return !w.Reserved && w.Accessible == 0 }
 
-// together are steps 1 and 2 in one category; nil: there are no such seats.
+// together are steps 1 and 2 in one category; nil if there are no such seats.
 func (w Best) together(category string) Pick {
 	isFree := func(s *Seat) bool { return w.Free(s) && (!w.Reserved || !s.Accessible) }
 	var found [2][]Pick // those that leave no new single seat, and the others
@@ -101,15 +128,19 @@ func (w Best) compare(a, b Pick) int {
 	if w.Hall.focal == nil {
 		order = cmp.Or(cmp.Compare(a[0].Section, b[0].Section), cmp.Compare(a[0].row, b[0].row), order)
 	}
-	return cmp.Or(order, slices.CompareFunc(a, b, func(a, b *Seat) int { return a.InPlan - b.InPlan }))
+	return cmp.Or(w.attended(b)-w.attended(a), order, slices.CompareFunc(a, b, func(a, b *Seat) int { return a.InPlan - b.InPlan }))
 }
 
-// inPieces is step 3 in one category; nil: no section has enough seats.
+// inPieces is step 3 in one category; nil if no section has enough seats.
 func (w Best) inPieces(category string) (best Pick) {
 	fewest := 0
 	for _, section := range w.Hall.Sections {
 		p, runs := w.pieces(category, section.Number)
-		if p != nil && (best == nil || runs < fewest || runs == fewest && w.Hall.focal != nil && w.compare(p, best) < 0) {
+		if p == nil {
+			continue
+		}
+		nearer := runs == fewest && (w.Hall.focal != nil || w.attended(p) != w.attended(best)) && w.compare(p, best) < 0
+		if best == nil || runs < fewest || nearer {
 			best, fewest = p, runs
 		}
 	}

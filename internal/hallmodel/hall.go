@@ -25,22 +25,23 @@ type Section struct {
 	Number   int // in the plan, from 0
 	Key      string
 	Category string // of general admission
-	Capacity int64  // 0: rows
+	Capacity int64  // 0 if the section has rows
 }
 
 // Row is a row of a section.
 type Row struct {
 	adjacency holdfast.Adjacency
-	cells     []*Seat // nil: a gap
+	cells     []*Seat // nil means a gap
 }
 
 // Seat is a numbered seat.
 type Seat struct {
 	ID, Category string
 	Accessible   bool
-	Section      int // number
-	InSection    int // from 0
-	InPlan       int // from 0
+	Companion    bool // and not Accessible
+	Section      int  // number
+	InSection    int  // from 0
+	InPlan       int  // from 0
 
 	row      int // number in the section
 	position int // in the row, from 1
@@ -67,7 +68,8 @@ func Of(plan holdfast.SeatingPlan) *Hall {
 				}
 				made := &Seat{
 					ID: seat.ID, Category: cmp.Or(seat.Category, written.Category, section.Category), Accessible: seat.Accessible,
-					Section: n, row: r, position: i + 1, InSection: inSection, InPlan: len(h.Seats), in: row,
+					Companion: seat.Companion && !seat.Accessible,
+					Section:   n, row: r, position: i + 1, InSection: inSection, InPlan: len(h.Seats), in: row,
 				}
 				made.distance = h.distance(seat, made, len(written.Seats))
 				row.cells = append(row.cells, made)
@@ -95,7 +97,7 @@ func (h *Hall) distance(written *holdfast.Seat, s *Seat, places int) int64 {
 	return dx*dx + dy*dy
 }
 
-// Section finds a section by its key; nil: there is none.
+// Section finds a section by its key; nil if there is none.
 func (h *Hall) Section(key string) *Section {
 	for _, s := range h.Sections {
 		if s.Key == key {
@@ -117,7 +119,7 @@ func (h *Hall) Named(ids []string) (seats Pick, ok bool) {
 	return seats.Sorted(), true
 }
 
-// Describe shows the focal point, and a line for each row: # is taken, a is accessible, | is a gap.
+// Describe shows the focal point, and a line for each row: # is taken, a is accessible, c a companion, | is a gap.
 func (h *Hall) Describe(taken func(*Seat) bool) string {
 	lines := []string{fmt.Sprintf("focal point %v", h.focal)}
 	for _, row := range h.rows {
@@ -135,6 +137,9 @@ func (h *Hall) Describe(taken func(*Seat) bool) string {
 			if seat.Accessible {
 				line += "a"
 			}
+			if seat.Companion {
+				line += "c"
+			}
 			line += fmt.Sprintf("(%s %d)", seat.Category, seat.distance)
 		}
 		lines = append(lines, line)
@@ -142,7 +147,7 @@ func (h *Hall) Describe(taken func(*Seat) bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// GeneralAdmission lists the sections with a capacity; nil: there are none.
+// GeneralAdmission lists the sections with a capacity; nil if there are none.
 func (h *Hall) GeneralAdmission() (sections []holdfast.SectionCapacity) {
 	for _, s := range h.Sections {
 		if s.Capacity > 0 {
@@ -243,6 +248,14 @@ func (r *Row) together(p Pick) bool {
 	default:
 		return p[len(p)-1].position-p[0].position == len(p)-1
 	}
+}
+
+// isNext reports whether a seat that matches is next to another one of the row.
+func (r *Row) isNext(to *Seat, matches func(*Seat) bool) bool {
+	return slices.ContainsFunc(r.seats(matches), func(s *Seat) bool {
+		apart := s.position - to.position
+		return s != to && (r.adjacency == "ALL" || r.adjacency == "LINE" && (apart == 1 || apart == -1))
+	})
 }
 
 // runs are the longest rows of neighbours that match. All seats of a table are neighbours.

@@ -1,6 +1,6 @@
 // Package jsonwalk reads JSON texts value by value, strictly and with little memory: keys are
-// exact, and each problem has the path of what is wrong. The readers of files and of large
-// requests use it where Go's decoder would say one problem only, and no path.
+// exact, and each problem has the path of the invalid value. The readers of files and of large
+// requests use it, because Go's decoder reports only one problem, without a path.
 package jsonwalk
 
 import (
@@ -25,7 +25,7 @@ type Reader struct {
 	mostProblems int
 }
 
-// NewReader returns a reader at the value of a text that passes strictjson.Check. It keeps the
+// NewReader returns a reader at the value of a text that passes Check. It keeps the
 // first mostProblems.
 func NewReader(text []byte, mostProblems int) *Reader {
 	r := &Reader{text: text, mostProblems: mostProblems}
@@ -33,7 +33,7 @@ func NewReader(text []byte, mostProblems int) *Reader {
 	return r
 }
 
-// Problems returns what is wrong, in the order of the text.
+// Problems returns the problems in the order of the text.
 func (r *Reader) Problems() []holdfast.FieldError { return r.problems }
 
 // Problem adds a problem of the present value.
@@ -91,7 +91,7 @@ func (r *Reader) Object(field func(key string) bool, required ...string) {
 	}
 }
 
-// enter adds a key to the path, and of a key that no plan has no more than its beginning.
+// enter adds a key to the path, or only its beginning if it is longer than any valid key.
 func (r *Reader) enter(key string) {
 	const longest = 64
 	if len(key) > longest {
@@ -181,7 +181,7 @@ func (r *Reader) word() []byte {
 	return r.text[begin:r.at]
 }
 
-// quoted reads what is known to be a string.
+// quoted reads a value that is known to be a string.
 func (r *Reader) quoted() string {
 	begin := r.at
 	r.at = r.stringEnd()
@@ -254,8 +254,8 @@ func (r *Reader) Number() (float64, bool) {
 	return f, true
 }
 
-// Integer reads a whole number as JSON Schema defines it: 2.0 and 2e0 are integers. One that is
-// too large for every limit stays so.
+// Integer reads a whole number as JSON Schema defines it: 2.0 and 2e0 are integers. A number
+// too large for every limit stays too large.
 func (r *Reader) Integer() (int64, bool) {
 	f, ok := r.Number()
 	if !ok {

@@ -23,7 +23,7 @@ func TestInTx_ACallerThatGivesUpLeavesNoTransactionOpen(t *testing.T) {
 			bson.D{{Key: "$inc", Value: bson.D{{Key: "touched", Value: 1}}}})
 		return err
 	}
-	// Shorter than the time that commands in flight are given.
+	// This is shorter than graceTimeout.
 	w.FailCommands("update", bson.D{{Key: "times", Value: 1}}, bson.D{{Key: "blockConnection", Value: true}, {Key: "blockTimeMS", Value: 300}})
 	ctx, giveUp := context.WithCancel(w.Ctx())
 	defer giveUp()

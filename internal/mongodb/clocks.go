@@ -16,8 +16,8 @@ type MemberClock struct {
 	Err    error // the member did not answer
 }
 
-// MemberClocks reads the clocks of all members, over a direct connection to each with the options
-// of the URI. Behind a mongos there are none.
+// MemberClocks reads the clocks of all members, over a direct connection to each of them with the options of the
+// URI. It returns no clocks if the client is connected to a mongos.
 func (db *DB) MemberClocks(ctx context.Context, uri string) (clocks []MemberClock, err error) {
 	var hello struct {
 		Hosts []string `bson:"hosts"`

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// A caller gives up while its commit is in flight. The commit goes on, and its outcome is known.
+// If a caller gives up while its commit is in flight, the commit continues, and its outcome becomes known.
 func TestInTx_ACallerThatGivesUpDuringTheCommitLearnsItsOutcome(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -70,7 +70,7 @@ func aborted() bson.D {
 	return bson.D{{Key: "errorCode", Value: noSuchTransaction}, {Key: "errorLabels", Value: bson.A{"TransientTransactionError"}}}
 }
 
-// The server has aborted the transaction before its commit: it runs again.
+// If the server has aborted the transaction before its commit, the transaction runs again.
 func TestInTx_AnAbortedCommitIsRepeatedAsATransaction(t *testing.T) {
 	t.Parallel()
 	w := commitFailures(t, aborted())
@@ -97,8 +97,8 @@ func TestInTx_ACommitThatIsRejectedAndThenAbortedIsRejected(t *testing.T) {
 	}
 }
 
-// The server says that it has no such transaction, and the driver that it does not know the
-// outcome: it may have repeated a commit that was done. The commit is repeated until that is known.
+// The server says that the transaction does not exist, and the driver that it does not know the outcome: it may have
+// repeated a commit that was done. The commit is retried until its outcome is known.
 func TestInTx_AnAbortedCommitThatTheDriverDoesNotKnowIsRepeated(t *testing.T) {
 	t.Parallel()
 	w := commitFailures(t, bson.D{
@@ -112,7 +112,7 @@ func TestInTx_AnAbortedCommitThatTheDriverDoesNotKnowIsRepeated(t *testing.T) {
 	}
 }
 
-// The commands of a transaction have a deadline, whatever the caller's is.
+// The commands of a transaction have a deadline, whatever deadline the caller has.
 func TestInTx_HasATimeLimit(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -128,7 +128,7 @@ func TestInTx_HasATimeLimit(t *testing.T) {
 	}
 }
 
-// Transactions are counted by how they ended, whatever ended them.
+// Transactions are counted by their outcome.
 func TestInTx_AnOutageIsCountedAsOne(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -140,7 +140,7 @@ func TestInTx_AnOutageIsCountedAsOne(t *testing.T) {
 	}
 }
 
-// A transaction that loses to conflicts until its time is over is counted as a conflict.
+// A transaction that loses to conflicts until its time is used up is counted as a conflict.
 func TestInTx_AConflictIsCountedAsOne(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -151,8 +151,8 @@ func TestInTx_AConflictIsCountedAsOne(t *testing.T) {
 	}
 }
 
-// The commit was done, but the server does not know that the majority has it, and calls the error
-// transient. It is no abort: the function does not run again.
+// The commit was done, but the server does not know that the majority has it, and calls the error transient. That is
+// not an abort: the function does not run again.
 func TestInTx_ACommitThatTheMajorityMayNotHaveIsNoAbort(t *testing.T) {
 	t.Parallel()
 	w := commitFailures(t, bson.D{

@@ -2,9 +2,6 @@ package mongodb_test
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +32,7 @@ func TestConfirmRefusal_DecidesDoubtfulRefusalsAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			times := 0
-			value, err := mongodb.ConfirmRefusal(t.Context(), w.DB, c.doubtful, anywhere, func(context.Context) (int, error) {
+			value, err := mongodb.ConfirmRefusal(t.Context(), w.DB, c.doubtful, func(context.Context) (int, error) {
 				if times++; times == 2 {
 					return times, nil
 				}
@@ -54,7 +51,7 @@ func TestConfirmRefusal_DecidesOnceWithinATransaction(t *testing.T) {
 	w := testenv.New(t)
 	times := 0
 	_, err := mongodb.InTx(t.Context(), w.DB, func(ctx context.Context) (int, error) {
-		return mongodb.ConfirmRefusal(ctx, w.DB, holdfast.IsNotFound, anywhere, func(context.Context) (int, error) {
+		return mongodb.ConfirmRefusal(ctx, w.DB, holdfast.IsNotFound, func(context.Context) (int, error) {
 			times++
 			return 0, holdfast.Refuse(holdfast.CodeLockNotFound, "gone")
 		})
@@ -72,7 +69,7 @@ func TestConfirmRefusal_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	mongod.Freeze()
-	_, err := mongodb.ConfirmRefusal(ctx, w.DB, mongodb.IsRefusal, anywhere,
+	_, err := mongodb.ConfirmRefusal(ctx, w.DB, mongodb.IsRefusal,
 		func(context.Context) (int, error) { return 0, holdfast.Refuse("LOCK_CONSUMED", "taken") })
 	mongod.Wake()
 	if !holdfast.HasCode(err, holdfast.CodeUnavailable) {
@@ -80,35 +77,20 @@ func TestConfirmRefusal_WithoutAPrimaryIsUnavailable(t *testing.T) {
 	}
 }
 
-// anywhere is a place of refusals that are about no document.
-var anywhere = mongodb.At(mongodb.Place{Collection: "users", Filter: mongodb.Is("_id", 1)})
-
-// Only a linearizable read asks the majority whether the primary is still the primary. In a
-// replica set one primary has all documents. In a sharded cluster each place is asked.
-func TestBarrier_AsksThePrimaryOfTheDocuments(t *testing.T) {
+// Only a linearizable read asks the majority whether the primary is still the primary.
+func TestBarrier_AsksThePrimary(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	for sharded, want := range map[bool][]string{false: {"seatlocks"}, true: {"seatlocks", "events"}} {
-		t.Run(fmt.Sprint("sharded ", sharded), func(t *testing.T) {
-			t.Parallel()
-			var mu sync.Mutex
-			var asked []string
-			process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
-				o.Sharded = sharded
-				o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
-					if level, _ := e.Command.Lookup("readConcern", "level").StringValueOK(); level == "linearizable" {
-						mu.Lock()
-						defer mu.Unlock()
-						asked = append(asked, e.Command.Lookup("find").StringValue())
-					}
-				}}
-			})
-			at, err := process.DB.Barrier(t.Context(), []mongodb.Place{
-				{Collection: "seatlocks", Filter: mongodb.Is("eventId", 1)}, {Collection: "events", Filter: mongodb.Is("_id", 1)},
-			})
-			if err != nil || !at.After(mongodb.ReadTime{}) || !slices.Equal(asked, want) {
-				t.Errorf("asked %v at %v, %v; want %v", asked, at, err, want)
+	asked := 0
+	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			if level, _ := e.Command.Lookup("readConcern", "level").StringValueOK(); level == "linearizable" {
+				asked++
 			}
-		})
+		}}
+	})
+	at, err := process.DB.Barrier(t.Context())
+	if err != nil || !at.After(mongodb.ReadTime{}) || asked != 1 {
+		t.Errorf("asked %d times at %v, %v; want once", asked, at, err)
 	}
 }

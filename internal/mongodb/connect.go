@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -17,9 +16,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
-
-	"github.com/holdfast-dev/holdfast/internal/clock"
-	"github.com/holdfast-dev/holdfast/internal/version"
 )
 
 // DB is one database of a replica set or a sharded cluster.
@@ -28,19 +24,17 @@ type DB struct {
 	client  *mongo.Client
 	appName string
 	log     *slog.Logger
-	clock   clock.Clock
+	clock   Clock
 	observe Observer
 	orphans sync.Mutex // held while this process searches for orphans
-	upgrade upgrade
 
 	commitTimeout time.Duration
-	sharded       bool // the server is a mongos
 }
 
-// Outcome of a transaction, as metrics name it.
+// Outcome is the outcome of a transaction, as metrics name it.
 type Outcome string
 
-// The outcomes of InTx; see the package's document.
+// These are the outcomes of InTx; see the package's document.
 const (
 	Done        Outcome = "done"
 	Refused     Outcome = "refused"
@@ -50,28 +44,24 @@ const (
 	Unknown     Outcome = "unknown"
 )
 
-// Observer has callbacks for the end of each transaction and for ended orphans; each may
-// be nil.
+// Observer has callbacks for the end of each transaction and for ended orphans. Each of them may be nil.
 type Observer struct {
 	Transaction func(o Outcome, attempts int)
 	Orphans     func(ended int)
 }
 
-// Options of Connect; Observe and CommitTimeout may be left empty.
+// Options are the options of Connect. Observe and CommitTimeout may be left empty.
 type Options struct {
 	Log     *slog.Logger
-	Clock   clock.Clock
+	Clock   Clock
 	Observe Observer
-	// Monitor observes every command; may be nil.
+	// Monitor observes every command. It may be nil.
 	Monitor *event.CommandMonitor
-	// CommitTimeout bounds the repetition of a commit whose outcome is unknown; 0
-	// means commitTimeout.
+	// CommitTimeout bounds the retries of a commit whose outcome is unknown. If it is 0, commitTimeout applies.
 	CommitTimeout time.Duration
-	// Sharded treats the server as a mongos. For tests; a mongos says so itself.
-	Sharded bool
 }
 
-// Unless the URI has serverSelectionTimeoutMS or connectTimeoutMS.
+// These timeouts apply unless the URI has serverSelectionTimeoutMS or connectTimeoutMS.
 const (
 	serverSelectionTimeout = 5 * time.Second
 	connectTimeout         = 5 * time.Second
@@ -83,13 +73,12 @@ func clientOptions(uri string) *options.ClientOptions {
 	return o.ApplyURI(uri)
 }
 
-// Connect opens the database and checks that the server can run transactions.
-// The error says what to do; it never holds the URI's password.
+// Connect opens the database and checks that the server can run transactions. The error says what to do; it never
+// contains the password of the URI.
 func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) {
 	appName := "holdfast:" + database
 	opts := clientOptions(uri).
 		SetAppName(appName).
-		SetDriverInfo(&options.DriverInfo{Name: clientName, Version: version.String()}).
 		SetReadPreference(readpref.Primary()).
 		SetReadConcern(readconcern.Majority()).
 		SetWriteConcern(writeconcern.Majority()).
@@ -97,45 +86,40 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 		SetRegistry(registry)
 	client, err := mongo.Connect(opts)
 	if err != nil {
-		// The parser's own message may quote the password.
+		// The parser's own message may quote the password, so it is dropped.
 		return nil, errors.New("MONGODB_URI is not a valid connection string: " +
 			"its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
 	}
-	sharded, err := checkServer(ctx, client)
-	if err != nil {
+	if err := checkServer(ctx, client); err != nil {
 		return nil, errors.Join(err, client.Disconnect(context.WithoutCancel(ctx)))
 	}
 	return &DB{
 		Database: client.Database(database), client: client, appName: appName,
 		log: o.Log, clock: o.Clock, observe: o.Observe,
-		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout), sharded: sharded || o.Sharded,
+		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
 	}, nil
 }
 
-// Sharded reports whether the database is in a sharded cluster.
-func (db *DB) Sharded() bool { return db.sharded }
-
-func checkServer(ctx context.Context, client *mongo.Client) (sharded bool, err error) {
+func checkServer(ctx context.Context, client *mongo.Client) error {
 	var hello struct {
 		SetName string `bson:"setName"`
 		Msg     string `bson:"msg"`
 	}
-	err = client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
 	if err != nil {
-		return false, fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
+		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
 	}
-	sharded = hello.Msg == "isdbgrid"
-	if hello.SetName == "" && !sharded {
-		return false, errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
+	if hello.SetName == "" && hello.Msg != "isdbgrid" { // neither a replica set nor a mongos
+		return errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
 			"start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
 	}
-	return sharded, nil
+	return nil
 }
 
 // Close ends all connections.
 func (db *DB) Close(ctx context.Context) error { return db.client.Disconnect(ctx) }
 
-// Ping returns nil if a primary answers that accepts writes.
+// Ping returns nil if a primary answers and accepts writes.
 func (db *DB) Ping(ctx context.Context) error {
 	var hello struct {
 		Writable bool `bson:"isWritablePrimary"`
@@ -150,7 +134,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Now is the database's clock.
+// Now reads the database's clock.
 func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
@@ -159,11 +143,8 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	return hello.LocalTime.UTC(), err
 }
 
-// Clock is the process's clock, for durations.
-func (db *DB) Clock() clock.Clock { return db.clock }
+// Clock returns the process's clock, which is for durations.
+func (db *DB) Clock() Clock { return db.clock }
 
-// Log is the process's log.
+// Log returns the process's log.
 func (db *DB) Log() *slog.Logger { return db.log }
-
-// MaxWhole is the largest whole number that every numeric type of BSON holds exactly.
-const MaxWhole = math.MaxInt32 * int64(1<<20)

@@ -7,13 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 func TestConnect_ErrorsNameTheSettingAndNoSecrets(t *testing.T) {
 	t.Parallel()
-	o := mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System}
+	o := mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: mongodb.SystemTime}
 	for name, uri := range map[string]string{
 		"no URI":    "nonsense",
 		"a bad URI": "mongodb://user:secret@[::1",

@@ -13,7 +13,7 @@ import (
 
 const (
 	creationsName = "idempotencykeys"
-	// creationTTL is how long a key is kept; see holdfast.CreationKey.
+	// creationTTL is how long MongoDB keeps the key of a creation; see holdfast.CreationKey.
 	creationTTL = 24 * time.Hour
 )
 
@@ -30,29 +30,29 @@ type Creation struct {
 	Collection string // of the document
 	ID         holdfast.ID
 	Key        holdfast.CreationKey // may be zero
-	Hash       string               // different for different requests with one key
-	// Insert inserts the document, in the transaction of its context. It turns the error
-	// of a unique index into a refusal.
+	Hash       string               // different for different requests of the collection with one key
+	// Insert inserts the document, in the transaction of its context. It turns the error of a unique index into a
+	// refusal.
 	Insert func(ctx context.Context) error
 }
 
-// id names the key in the collection of keys.
+// id names the key in the collection of keys: one for all kinds of documents.
 func (c Creation) id() bson.D {
-	return bson.D{{Key: "collection", Value: c.Collection}, {Key: "caller", Value: c.Key.Caller}, {Key: "key", Value: c.Key.Key}}
+	return bson.D{{Key: "caller", Value: c.Key.Caller}, {Key: "key", Value: c.Key.Key}}
 }
 
-func (c Creation) keyPlace() Place { return Place{creationsName, Is("_id", c.id())} }
-func (c Creation) place() Place    { return Place{c.Collection, Is("_id", c.ID)} }
+// hash is different for different requests with one key.
+func (c Creation) hash() string { return c.Collection + "|" + c.Hash }
 
 // errCreationKeyUsed says that another transaction has used the key.
 const errCreationKeyUsed = AbortError("the key of a creation is in use")
 
-// Create inserts a document, and remembers its key, in one transaction. It returns the ID of
-// the document that the key made: of this request or, replayed, of an earlier one. It
-// refuses with IDEMPOTENCY_KEY_REUSED if the earlier request was another one, or with a
-// refusal of Insert; refusals are confirmed. For other errors see InTx.
+// Create inserts a document, and stores its key, in one transaction. It returns the ID of the document that was
+// inserted with the key: by this request or, if the request is a repeat, by an earlier one. It refuses with
+// IDEMPOTENCY_KEY_REUSED if the earlier request was different, or with a refusal of Insert; refusals are confirmed.
+// For other errors see InTx.
 func (db *DB) Create(ctx context.Context, c Creation) (id holdfast.ID, replayed bool, err error) {
-	_, err = ConfirmRefusal(ctx, db, IsRefusal, At(c.keyPlace(), c.place()), func(ctx context.Context) (struct{}, error) {
+	_, err = ConfirmRefusal(ctx, db, IsRefusal, func(ctx context.Context) (struct{}, error) {
 		err := Do(ctx, db, func(ctx context.Context) error {
 			if c.Key.Key != "" {
 				if err := db.insertKey(ctx, c); err != nil {
@@ -71,11 +71,10 @@ func (db *DB) Create(ctx context.Context, c Creation) (id holdfast.ID, replayed 
 	return id, replayed, err
 }
 
-// insertKey is the first write of a creation, so that a repeat is found before any other
-// unique index refuses the document.
+// insertKey is the first write of a creation. So it finds a repeat before another unique index refuses the document.
 func (db *DB) insertKey(ctx context.Context, c Creation) error {
 	_, err := db.Collection(creationsName).InsertOne(ctx, bson.D{
-		{Key: "_id", Value: c.id()}, {Key: "createdId", Value: c.ID}, {Key: "requestHash", Value: c.Hash},
+		{Key: "_id", Value: c.id()}, {Key: "createdId", Value: c.ID}, {Key: "requestHash", Value: c.hash()},
 		{Key: "createdAt", Value: db.clock().UTC()},
 	})
 	if IsDuplicate(err, ByID) {
@@ -84,24 +83,24 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 	return err
 }
 
-// createdBefore finds the document that an earlier request with the key made. The unique
-// index may know a key that the majority does not have yet; Barrier waits for it.
+// createdBefore finds the document that an earlier request with the key has created. The unique index may contain a
+// key that the majority does not have yet, so Barrier waits for it.
 func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error) {
-	at, err := db.Barrier(ctx, []Place{c.keyPlace()})
+	at, err := db.Barrier(ctx)
 	if err != nil {
 		return holdfast.ID{}, err
 	}
 	ctx = WithReadTime(ctx, at)
 	earlier, found, err := First[struct {
 		CreatedID holdfast.ID `bson:"createdId"`
-		Hash      Text        `bson:"requestHash"`
+		Hash      string      `bson:"requestHash"`
 	}](ctx, db.Collection(creationsName), mongo.Pipeline{Match(Is("_id", c.id()))})
 	switch {
 	case err != nil:
 		return holdfast.ID{}, Translate(err)
 	case !found: // it was too old, and was removed just now
 		return holdfast.ID{}, ConflictError(errCreationKeyUsed)
-	case earlier.CreatedID.IsZero(), string(earlier.Hash) != c.Hash: // no ID: other software changed it
+	case earlier.Hash != c.hash():
 		return holdfast.ID{}, holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request.")
 	}
 	return earlier.CreatedID, nil

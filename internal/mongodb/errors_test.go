@@ -25,7 +25,7 @@ func message(t *testing.T, err error) string {
 	return refusal.Message
 }
 
-// Only a conflict is called too many changes.
+// The message "Too many changes" is used for conflicts only.
 func TestConflictError_TellsAnOutageFromAConflict(t *testing.T) {
 	t.Parallel()
 	transient := []string{"TransientTransactionError"}
@@ -67,8 +67,8 @@ func TestInTx_AStoppedServerIsNoConflict(t *testing.T) {
 	}
 }
 
-// A write that the server rejects, because other software left a string where a number is
-// raised, is not an outage: neither in the answer nor in the count of transactions.
+// A write that the server rejects because a string is in the field to be raised is not an outage: neither in the
+// answer nor in the count of transactions.
 func TestInTx_ARejectedWriteIsNoOutage(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

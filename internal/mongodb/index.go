@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -15,24 +14,24 @@ import (
 
 const (
 	indexPrefix  = "hf_" // of the names of our indexes
-	ignoringCase = 2     // a collation's strength
+	ignoringCase = 2     // the strength of a collation
 )
 
-// Index is one index; its name is derived from its keys.
+// Index is one index. Its name is derived from its keys.
 type Index struct {
 	Keys    bson.D
 	Unique  bool
 	Partial bson.D
 	// CaseInsensitive compares strings without regard to case.
 	CaseInsensitive bool
-	// ExpireAfter makes MongoDB delete documents this long after the date of the key,
-	// or up to some minutes later; 0: never.
+	// ExpireAfter makes MongoDB delete documents this long after the date of the key, or up to some minutes later.
+	// If it is 0, MongoDB deletes none.
 	ExpireAfter time.Duration
 }
 
-// buildMissing builds the indexes of a collection that are missing, in one command: MongoDB reads the documents once for all.
-// It returns those that ensureIndex has to look at one by one: unique ones, which documents of other software may prevent, those
-// whose names are taken, and all if MongoDB rejects the command.
+// buildMissing builds the missing indexes of a collection by one command: MongoDB reads the documents once for all
+// indexes. It returns the indexes that ensureIndex has to handle one by one: unique indexes, which existing
+// documents may prevent, indexes whose names are in use, and all of them if MongoDB rejects the command.
 func (db *DB) buildMissing(ctx context.Context, c Collection) (left []Index, err error) {
 	have, err := db.indexesOf(ctx, c.Name)
 	if err != nil {
@@ -62,7 +61,7 @@ func (db *DB) buildMissing(ctx context.Context, c Collection) (left []Index, err
 	return left, unlessRefused(err)
 }
 
-// unlessRefused is an error that says that the database does not answer.
+// unlessRefused returns an error only if it says that the database does not answer.
 func unlessRefused(err error) error {
 	if err == nil || refusedSchema(err) {
 		return nil
@@ -70,8 +69,8 @@ func unlessRefused(err error) error {
 	return err
 }
 
-// ensureIndex makes an index, under any name. An index of the same name with another
-// definition is dropped once the new one is complete.
+// ensureIndex creates an index, under any name. It drops an index with the same name and another definition once the
+// new one is complete.
 func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) error {
 	have, err := db.indexesOf(ctx, collection)
 	if err != nil {
@@ -100,59 +99,15 @@ func (db *DB) ensureIndex(ctx context.Context, collection string, index Index) e
 	return nil
 }
 
-// DropRetired drops indexes of Holdfast that former versions made and this one does not know.
-func DropRetired(ctx context.Context, db *DB, known ...Collection) error {
-	indexes := map[string][]Index{}
-	for _, c := range known {
-		indexes[c.Name] = append(indexes[c.Name], c.Indexes...)
-	}
-	for collection, wanted := range indexes {
-		have, err := db.indexesOf(ctx, collection) // none of a view
-		if err != nil && !refusedSchema(err) {
-			return Translate(err)
-		}
-		for name, definition := range have {
-			isWanted := slices.ContainsFunc(wanted, func(i Index) bool { return i.matches(definition) })
-			if isWanted || !strings.HasPrefix(name, indexPrefix) {
-				continue
-			}
-			db.log.InfoContext(ctx, "Dropping an index of a former version", slog.String("collection", collection), slog.String("index", name))
-			if err := db.dropIndex(ctx, collection, name); err != nil {
-				return Translate(err)
-			}
-		}
-	}
-	return nil
-}
-
-// DropIndexes drops the indexes of some collections, under any name.
-func DropIndexes(ctx context.Context, db *DB, collections ...Collection) error {
-	for _, c := range collections {
-		have, err := db.indexesOf(ctx, c.Name)
-		if err != nil {
-			return Translate(err)
-		}
-		for name, definition := range have {
-			if !slices.ContainsFunc(c.Indexes, func(i Index) bool { return i.matches(definition) }) {
-				continue
-			}
-			if err := db.dropIndex(ctx, c.Name, name); err != nil {
-				return Translate(err)
-			}
-		}
-	}
-	return nil
-}
-
 func (db *DB) dropIndex(ctx context.Context, collection, name string) error {
 	err := db.Collection(collection).Indexes().DropOne(ctx, name)
-	if hasCode(err, codeIndexNotFound) { // another process was faster
+	if hasCode(err, codeIndexNotFound) { // another process has dropped it first
 		return nil
 	}
 	return err
 }
 
-// indexesOf returns the definitions of a collection's indexes by name.
+// indexesOf returns the definitions of a collection's indexes, by name.
 func (db *DB) indexesOf(ctx context.Context, collection string) (map[string]bson.Raw, error) {
 	cursor, err := db.Collection(collection).Indexes().List(ctx)
 	if err != nil {
@@ -249,14 +204,14 @@ func indexSpec(name string, i Index) bson.D {
 	if i.ExpireAfter > 0 {
 		spec = append(spec, bson.E{Key: "expireAfterSeconds", Value: int64(i.ExpireAfter / time.Second)})
 	}
-	collation := bson.D{{Key: "locale", Value: "simple"}} // or it would be the one of the collection
+	collation := bson.D{{Key: "locale", Value: "simple"}} // otherwise the index would get the collation of the collection
 	if i.CaseInsensitive {
 		collation = bson.D{{Key: "locale", Value: "en"}, {Key: "strength", Value: ignoringCase}}
 	}
 	return append(spec, bson.E{Key: "collation", Value: collation})
 }
 
-// IgnoringCase is the collation of an index that is CaseInsensitive, and of its queries.
+// IgnoringCase returns the collation of an index that is CaseInsensitive, and of its queries.
 func IgnoringCase() *options.Collation {
 	return &options.Collation{Locale: "en", Strength: ignoringCase}
 }

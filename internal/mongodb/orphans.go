@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// OrphanIdleTimeout is how long a transaction must have been idle to count as orphaned.
-	// The transaction of a live process is idle for milliseconds between two commands.
+	// OrphanIdleTimeout is how long a transaction must have been idle to count as orphaned. The transaction of a
+	// live process is idle for milliseconds between two commands.
 	OrphanIdleTimeout = 5 * time.Second
 	endOrphansTimeout = 5 * time.Second
 )
 
-// EndOrphans ends the transactions of our application, on this database and by this user,
-// that have been idle for more than OrphanIdleTimeout. It returns their number. If the
-// process of one is alive, it repeats its transaction.
+// EndOrphans ends the transactions of our application, on this database and by this user, that have been idle for
+// more than OrphanIdleTimeout. It returns their number. If the process of an ended transaction is alive, it retries
+// its transaction.
 func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, endOrphansTimeout)
 	defer cancel()
@@ -57,18 +57,19 @@ func (db *DB) EndOrphans(ctx context.Context) (int, error) {
 	return len(found), nil
 }
 
-// defaultLifetime is MongoDB's limit of a transaction.
+// defaultLifetime is MongoDB's default limit on the duration of a transaction.
 const defaultLifetime = time.Minute
 
-// TransactionLifetime is how long a transaction can last, as the server says, or MongoDB's default if it does not.
+// TransactionLifetime returns the server's limit on the duration of a transaction, or MongoDB's default if the
+// server does not say it.
 func (db *DB) TransactionLifetime(ctx context.Context) time.Duration {
 	var answer struct {
-		Seconds Whole `bson:"transactionLifetimeLimitSeconds"`
+		Seconds int64 `bson:"transactionLifetimeLimitSeconds"`
 	}
 	ask := bson.D{{Key: "getParameter", Value: 1}, {Key: "transactionLifetimeLimitSeconds", Value: 1}}
 	err := db.admin().RunCommand(ctx, ask).Decode(&answer)
-	if seconds := answer.Seconds.Or(0); err == nil && seconds > 0 {
-		return time.Duration(seconds) * time.Second
+	if err == nil && answer.Seconds > 0 {
+		return time.Duration(answer.Seconds) * time.Second
 	}
 	return defaultLifetime
 }
@@ -78,8 +79,8 @@ func (db *DB) admin() *mongo.Database {
 	return db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
 }
 
-// endOrphansQuietly is for a transaction that keeps meeting conflicts. Its errors are only
-// logged, and a second search at the same time is skipped.
+// endOrphansQuietly is for a transaction that keeps meeting conflicts. It only logs errors, and skips the search if
+// another one is running.
 func (db *DB) endOrphansQuietly(ctx context.Context) {
 	if !db.orphans.TryLock() {
 		return

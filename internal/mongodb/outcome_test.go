@@ -58,8 +58,8 @@ func TestInTx_ARejectedCommitIsProvedByItsRepetition(t *testing.T) {
 	}
 }
 
-// A server that stops answering at the commit can't keep the caller beyond the limits of
-// the commit and of the abort.
+// A server that stops answering at the commit can't keep the caller waiting beyond the limits of the commit and of
+// the abort.
 func TestInTx_DoesNotWaitForTheAbortOfAnUnknownCommit(t *testing.T) {
 	t.Parallel()
 	mongod := testenv.OwnMongod(t)

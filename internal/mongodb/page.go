@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"errors"
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -13,23 +14,22 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// maxExamined bounds how many documents a filter without an index reads. A page may then
-// have fewer items than requested, and a next page.
+// maxExamined bounds how many documents a filter without an index reads. A page may then have fewer items than
+// requested, although there is a next page.
 const maxExamined = 10_000
 
 // Filter selects the documents of a list; an empty one selects all.
 type Filter struct {
 	Match   bson.D
 	Indexed bool   // one index serves Match and the order by ID
+	Schema  bson.D // the collection's: corrupt documents are left out
 	Without bson.D // a projection of fields that are not read; nil: none
 }
 
-// List reads a page, by ID, and the token of the next one ("" at the end). It leaves out the
-// documents of other software whose _id is no ObjectID. Where no index serves the filter, at
-// most maxExamined documents are examined.
-func List[T any](
-	ctx context.Context, c *mongo.Collection, filter Filter, page holdfast.Page, idOf func(T) holdfast.ID,
-) (items []T, next string, err error) {
+// List reads a page, by ID, and returns the token of the next one ("" at the end). It leaves out corrupt documents,
+// so a page may have fewer items than requested. If no index serves the filter, it examines at most maxExamined
+// documents.
+func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page holdfast.Page) (items []T, next string, err error) {
 	var last holdfast.ID
 	if page.Token != "" {
 		if last, err = readToken(page.Token); err != nil {
@@ -38,17 +38,26 @@ func List[T any](
 	}
 	after := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}} // ObjectIDs only
 	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
-		return nil, "", holdfast.RefuseInput("query.pageSize", "A page has between 1 and %d items.", holdfast.MaxPageSize)
+		return nil, "", holdfast.RefuseInput("query.pageSize", "pageSize must be between 1 and %d.", holdfast.MaxPageSize)
 	}
 	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
-	pipeline := mongo.Pipeline{Match(filter.Match, after), Sort("_id")}
+	// An index has the IDs of the page, so that MongoDB fetches no other documents.
+	first := mongo.Pipeline{Match(filter.Match, after), Sort("_id"), Limit(size + 1), Only("_id")}
 	if !filter.Indexed {
-		pipeline = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter.Match)}
+		first = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter.Match), Limit(size + 1), Only("_id")}
 		if next, err = windowEnd(ctx, c, after); err != nil {
 			return nil, "", Translate(err)
 		}
 	}
-	pipeline = append(pipeline, Limit(size+1))
+	ids, err := idsOf(ctx, c, first)
+	if err != nil {
+		return nil, "", Translate(err)
+	}
+	if len(ids) > size {
+		ids = ids[:size]
+		next = writeToken(ids[size-1])
+	}
+	pipeline := mongo.Pipeline{Match(In("_id", ids), filter.Match, filter.Schema), Sort("_id")}
 	if filter.Without != nil {
 		pipeline = append(pipeline, stage("$project", filter.Without))
 	}
@@ -56,54 +65,41 @@ func List[T any](
 	if err != nil {
 		return nil, "", Translate(err)
 	}
-	if len(items) > size {
-		items = items[:size]
-		next = writeToken(idOf(items[size-1]))
-	}
 	return items, next, nil
 }
 
-// windowEnd is the token after maxExamined documents, "" if there are fewer.
+// windowEnd returns the token after maxExamined documents, or "" if there are fewer.
 func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, error) {
-	end, found, err := First[struct {
-		ID holdfast.ID `bson:"_id"`
-	}](ctx, c, mongo.Pipeline{
-		Match(after), Sort("_id"), Only("_id"),
-		{{Key: "$skip", Value: maxExamined - 1}},
-	})
-	if err != nil || !found {
+	ids, err := idsOf(ctx, c, mongo.Pipeline{Match(after), Sort("_id"), Only("_id"), stage("$skip", maxExamined-1), Limit(1)})
+	if err != nil || len(ids) == 0 {
 		return "", err
 	}
-	return writeToken(end.ID), nil
+	return writeToken(ids[0]), nil
 }
 
-// All runs a pipeline and returns its documents, whose number the caller has bounded. It
-// serves transactions too, so the driver's errors are not translated.
+// All runs a pipeline and returns its documents. The caller has bounded their number. It serves transactions too, so
+// it does not translate the driver's errors.
 func All[T any](
 	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, o ...options.Lister[options.AggregateOptions],
 ) ([]T, error) {
-	items := []T{}
-	err := AllInto(ctx, c, pipeline, &items, o...)
-	return items, err
-}
-
-// AllInto is All for a list whose type the caller chooses: items points to it.
-func AllInto(
-	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, items any, o ...options.Lister[options.AggregateOptions],
-) error {
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer end()
 	cursor, err := c.Aggregate(ctx, pipeline, o...)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return cursor.All(ctx, items)
+	items := []T{}
+	err = cursor.All(ctx, &items)
+	if errors.As(err, new(*bson.DecodeError)) {
+		err = corrupt(err)
+	}
+	return items, err
 }
 
-// First is All for the first document; found is false if there is none.
+// First returns the first document of a pipeline. found is false if there is none.
 func First[T any](
 	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, o ...options.Lister[options.AggregateOptions],
 ) (item T, found bool, err error) {
@@ -114,40 +110,14 @@ func First[T any](
 	return items[0], true, nil
 }
 
-// Each calls handle with the documents of a find in batches of up to size, each in a new
-// slice. Memory does not grow with the number of documents. It serves transactions too, so
-// the driver's errors are not translated.
+// Each calls handle with the documents of a find, in batches of up to size, each in a new slice. An order of ascending
+// fields, which may be nil, also makes MongoDB choose the index of that order. The memory of Each does not grow with the
+// number of documents. It serves transactions too, so it does not translate the driver's errors.
 func Each[T any](
-	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
-) error {
-	return each(ctx, c, filter, options.Find().SetProjection(projection), size, read, handle)
-}
-
-// EachRaw is Each for documents one by one, of which handle keeps nothing: their bytes are the driver's.
-func EachRaw(
-	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, handle func(bson.Raw) error,
-) error {
-	return eachRaw(ctx, c, filter, options.Find().SetProjection(projection), size, handle)
-}
-
-// FirstIDs reads the IDs of up to limit documents that match a filter, in the order of their IDs, by one
-// command.
-func FirstIDs(ctx context.Context, c *mongo.Collection, filter bson.D, limit int) (ids []holdfast.ID, err error) {
-	inOrder := options.Find().SetProjection(Keys("_id")).SetSort(Keys("_id")).SetLimit(int64(limit))
-	err = each(ctx, c, filter, inOrder, limit, func(doc bson.Raw) holdfast.ID { return IDOf(doc, "_id") },
-		func(all []holdfast.ID) error {
-			ids = all
-			return nil
-		})
-	return ids, err
-}
-
-func each[T any](
-	ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, size int,
-	read func(bson.Raw) T, handle func([]T) error,
+	ctx context.Context, c *mongo.Collection, filter, projection, order bson.D, size int, read func(bson.Raw) T, handle func([]T) error,
 ) error {
 	var batch []T
-	err := eachRaw(ctx, c, filter, o, size, func(doc bson.Raw) error {
+	err := eachRaw(ctx, c, filter, projection, order, size, func(doc bson.Raw) error {
 		if batch == nil {
 			batch = make([]T, 0, size)
 		}
@@ -164,16 +134,27 @@ func each[T any](
 	return handle(batch)
 }
 
-func eachRaw(
-	ctx context.Context, c *mongo.Collection, filter bson.D, o *options.FindOptionsBuilder, size int, handle func(bson.Raw) error,
+// EachRaw calls handle with each document of a find. handle must not keep the bytes of a document: they belong to
+// the driver.
+func EachRaw(
+	ctx context.Context, c *mongo.Collection, filter, projection bson.D, size int, handle func(bson.Raw) error,
 ) error {
-	wireSize := int32(min(size, math.MaxInt32)) //nolint:gosec // G115: min bounds it
+	return eachRaw(ctx, c, filter, projection, nil, size, handle)
+}
+
+func eachRaw(
+	ctx context.Context, c *mongo.Collection, filter, projection, order bson.D, size int, handle func(bson.Raw) error,
+) error {
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
 		return err
 	}
 	defer end()
-	cursor, err := c.Find(ctx, filter, o.SetBatchSize(wireSize))
+	o := options.Find().SetProjection(projection).SetBatchSize(int32(min(size, math.MaxInt32))) //nolint:gosec // G115: min bounds it
+	if order != nil {
+		o.SetSort(order)
+	}
+	cursor, err := c.Find(ctx, filter, o)
 	if err != nil {
 		return err
 	}
@@ -186,7 +167,7 @@ func eachRaw(
 	return cursor.Err()
 }
 
-// IDOf reads a field of a raw document that holds an ID.
+// IDOf reads an ID from a field of a raw document.
 func IDOf(doc bson.Raw, field string) holdfast.ID {
 	id, _ := doc.Lookup(field).ObjectIDOK()
 	return holdfast.ID(id)
@@ -200,4 +181,20 @@ func readToken(token string) (holdfast.ID, error) {
 		return holdfast.ID{}, holdfast.RefuseInput("query.pageToken", "Invalid page token.")
 	}
 	return holdfast.ID(raw), nil
+}
+
+// FirstIDs returns the IDs of up to limit documents that match a filter, in the order of their IDs.
+func FirstIDs(ctx context.Context, c *mongo.Collection, filter bson.D, limit int) ([]holdfast.ID, error) {
+	return idsOf(ctx, c, mongo.Pipeline{Match(filter), Sort("_id"), Limit(limit), Only("_id")})
+}
+
+func idsOf(ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) ([]holdfast.ID, error) {
+	found, err := All[struct {
+		ID holdfast.ID `bson:"_id"`
+	}](ctx, c, pipeline)
+	ids := make([]holdfast.ID, 0, len(found))
+	for _, f := range found {
+		ids = append(ids, f.ID)
+	}
+	return ids, err
 }

@@ -4,10 +4,10 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
-// Is matches a field's value.
+// Is matches documents whose field has the value.
 func Is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
 
-// In matches any of a field's values, and nothing if there are none.
+// In matches documents whose field has one of the values. It matches no document if there are no values.
 func In[T any](field string, values []T) bson.D {
 	if values == nil { // MongoDB refuses null
 		values = []T{}
@@ -15,7 +15,8 @@ func In[T any](field string, values []T) bson.D {
 	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: values}}}}
 }
 
-// And matches all of the filters, which may name the same field; empty filters are left out.
+// And matches documents that match all of the filters. The filters may name the same field. Empty filters are left
+// out.
 func And(filters ...bson.D) bson.D {
 	all := bson.A{}
 	for _, f := range filters {
@@ -29,7 +30,7 @@ func And(filters ...bson.D) bson.D {
 	return bson.D{{Key: "$and", Value: all}}
 }
 
-// Keys are ascending fields, of an index or a sort.
+// Keys lists ascending fields, for an index or a sort.
 func Keys(fields ...string) bson.D {
 	d := bson.D{}
 	for _, f := range fields {
@@ -38,10 +39,10 @@ func Keys(fields ...string) bson.D {
 	return d
 }
 
-// ByID are the keys of the index that every collection has.
+// ByID are the keys of the index on _id, which every collection has.
 var ByID = Keys("_id")
 
-// Stages of pipelines.
+// The functions below return stages of pipelines.
 
 // Match keeps the documents that match all filters.
 func Match(filters ...bson.D) bson.D { return stage("$match", And(filters...)) }
@@ -49,10 +50,10 @@ func Match(filters ...bson.D) bson.D { return stage("$match", And(filters...)) }
 // Sort orders by ascending fields.
 func Sort(fields ...string) bson.D { return stage("$sort", Keys(fields...)) }
 
-// Limit keeps the first n.
+// Limit keeps the first n documents.
 func Limit(n int) bson.D { return stage("$limit", n) }
 
-// Only reads these fields and _id.
+// Only keeps these fields and _id.
 func Only(fields ...string) bson.D { return stage("$project", Keys(fields...)) }
 
 // Group makes one document for each value of a key.
@@ -60,7 +61,7 @@ func Group(by any, fields ...bson.E) bson.D {
 	return stage("$group", append(bson.D{{Key: "_id", Value: by}}, fields...))
 }
 
-// Sum adds a value up over a group.
+// Sum sums a value over a group.
 func Sum(value any) bson.D { return bson.D{{Key: "$sum", Value: value}} }
 
 // Join runs the stages on another collection, and adds the result as a list.
@@ -68,7 +69,7 @@ func Join(as, collection string, stages ...bson.D) bson.D {
 	return stage("$lookup", bson.D{{Key: "from", Value: collection}, {Key: "as", Value: as}, {Key: "pipeline", Value: stages}})
 }
 
-// JoinBy is Join for the documents whose field foreign is the document's field local.
+// JoinBy is Join for the documents whose field foreign equals the field local of this document.
 func JoinBy(as, collection, local, foreign string, stages ...bson.D) bson.D {
 	if stages == nil {
 		stages = []bson.D{}
@@ -79,24 +80,21 @@ func JoinBy(as, collection, local, foreign string, stages ...bson.D) bson.D {
 	})
 }
 
-// WithNow adds the database's clock to the documents, as the field now.
-var WithNow = stage("$set", bson.D{{Key: "now", Value: "$$NOW"}})
+// WithNow adds the database's clock to the documents, as a DatabaseNow.
+var WithNow = stage("$set", bson.D{{Key: "databaseNow", Value: "$$NOW"}})
 
 func stage(name string, value any) bson.D { return bson.D{{Key: name, Value: value}} }
 
-// Passed matches a field with a date that is not after the database's clock.
-// The type clause keeps missing dates out and bounds an index on both sides. An array is
-// no date; MongoDB would match one that has a date among its elements.
-func Passed(field string) bson.D {
-	return And(againstNow("$lte", field), Not(field, bson.E{Key: "$type", Value: "array"}))
-}
+// Passed matches a field whose date is not after the database's clock. The type clause leaves out missing dates and
+// bounds an index on both sides.
+func Passed(field string) bson.D { return againstNow("$lte", field) }
 
 // Not matches a field that does not match the condition.
 func Not(field string, condition bson.E) bson.D {
 	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{condition}}}}}
 }
 
-// Ahead matches a field with a date after the database's clock.
+// Ahead matches a field whose date is after the database's clock.
 func Ahead(field string) bson.D { return againstNow("$gt", field) }
 
 func againstNow(compare, field string) bson.D {

@@ -7,8 +7,8 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 )
 
-// ReadTime is a time of the cluster. A read that names it waits until the majority has that
-// time: a primary that was deposed before never answers it.
+// ReadTime is a time of the cluster. A read that names it waits until the majority has that time. A primary that was
+// deposed before that time never answers such a read.
 type ReadTime struct{ at bson.Timestamp }
 
 // After reports whether t is later than u.
@@ -16,14 +16,14 @@ func (t ReadTime) After(u ReadTime) bool { return t.at.After(u.at) }
 
 type readTimeKey struct{}
 
-// ReadTimeOf returns the time of WithReadTime; zero if there is none.
+// ReadTimeOf returns the time that WithReadTime has set; it is zero if none was set.
 func ReadTimeOf(ctx context.Context) ReadTime {
 	t, _ := ctx.Value(readTimeKey{}).(ReadTime)
 	return t
 }
 
-// WithReadTime returns a context whose reads are not older than t. That is true of the reads
-// of this package, of its transactions, and of reads with the ReadConcern of Snapshot.
+// WithReadTime returns a context whose reads are not older than t. This applies to the reads of this package, to its
+// transactions, and to reads with the ReadConcern of Snapshot.
 func WithReadTime(ctx context.Context, t ReadTime) context.Context {
 	if !t.After(ReadTimeOf(ctx)) {
 		return ctx
@@ -31,17 +31,8 @@ func WithReadTime(ctx context.Context, t ReadTime) context.Context {
 	return context.WithValue(ctx, readTimeKey{}, t)
 }
 
-// AfterTx returns a context that is in no transaction, and whose reads have all that the statements of ctx's
-// transaction have seen, but for the transaction's own writes.
-func AfterTx(ctx context.Context) context.Context {
-	if session := mongo.SessionFromContext(ctx); session != nil && session.OperationTime() != nil {
-		ctx = WithReadTime(ctx, ReadTime{*session.OperationTime()})
-	}
-	return WithoutTx(ctx)
-}
-
-// Snapshot is the read concern of a command outside of a transaction: one snapshot, not older
-// than the context's time.
+// Snapshot returns the read concern of a command outside of a transaction: one snapshot, not older than the
+// context's time.
 func Snapshot(ctx context.Context) bson.D {
 	concern := bson.D{{Key: "level", Value: "snapshot"}}
 	if t := ReadTimeOf(ctx); !t.at.IsZero() {
@@ -50,8 +41,8 @@ func Snapshot(ctx context.Context) bson.D {
 	return concern
 }
 
-// readAfter returns a context for one read, which is not older than ctx's time. A
-// transaction's reads are tied where it begins.
+// readAfter returns a context for one read, which is not older than the time of ctx. The reads of a transaction are
+// tied to a time where it begins.
 func readAfter(ctx context.Context, client *mongo.Client) (tied context.Context, end func(), err error) {
 	if ReadTimeOf(ctx).at.IsZero() || mongo.SessionFromContext(ctx) != nil {
 		return ctx, func() {}, nil
@@ -67,7 +58,7 @@ func readAfter(ctx context.Context, client *mongo.Client) (tied context.Context,
 	return mongo.NewSessionContext(ctx, session), func() { session.EndSession(ctx) }, nil
 }
 
-// advance makes the reads of a session not older than ctx's time.
+// advance makes the reads of a session not older than the time of ctx.
 func advance(ctx context.Context, session *mongo.Session) error {
 	t := ReadTimeOf(ctx)
 	if t.at.IsZero() {

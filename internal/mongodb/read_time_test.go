@@ -10,18 +10,17 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
-// proofs watches the reads that follow a barrier.
+// proofs observes the reads that follow a barrier.
 type proofs struct {
 	mu       sync.Mutex
 	barriers map[int64]bool // requests that are barriers
 	at       bson.Timestamp // of the first barrier
-	tied     int            // reads since then that name its time, or a later one
-	loose    []string       // the others
+	tied     int            // number of reads after it that name its time, or a later one
+	loose    []string       // the other reads
 }
 
 func (p *proofs) monitor() *event.CommandMonitor {
@@ -61,12 +60,12 @@ func (p *proofs) succeeded(_ context.Context, e *event.CommandSucceededEvent) {
 
 // doubtful is a request whose answer a deposed primary could give by mistake.
 type doubtful struct {
-	code holdfast.Code // "" if it is no refusal
+	code holdfast.Code // "" if it is not a refusal
 	ask  func(ctx context.Context, c *core.Core) error
 }
 
 func doubtfulRequests(sold, initiated, user holdfast.ID, key holdfast.CreationKey) map[string]doubtful {
-	none := ids.New()
+	none := mongodb.NewID()
 	return map[string]doubtful{
 		"an event": {"EVENT_NOT_FOUND", func(ctx context.Context, c *core.Core) error {
 			_, err := c.Seats.GetEvent(ctx, none)
@@ -92,7 +91,8 @@ func doubtfulRequests(sold, initiated, user holdfast.ID, key holdfast.CreationKe
 			_, err := c.Seats.ExtendLock(ctx, none, testenv.Soon())
 			return err
 		}},
-		"a confirmation": {"BOOKING_NOT_FOUND", func(ctx context.Context, c *core.Core) error { // a refusal that writes proves itself
+		// a refusal that writes needs no confirmation
+		"a confirmation": {"BOOKING_NOT_FOUND", func(ctx context.Context, c *core.Core) error {
 			_, err := c.Bookings.ConfirmBooking(ctx, none, holdfast.Charge{})
 			return err
 		}},
@@ -105,6 +105,9 @@ func doubtfulRequests(sold, initiated, user holdfast.ID, key holdfast.CreationKe
 			return err
 		}},
 		"a lock of no user": {"USER_NOT_FOUND", func(ctx context.Context, c *core.Core) error {
+			if _, _, err := c.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: sold, UserID: user, Seats: 1}); err != nil {
+				return err // it reads the event while the user is looked up
+			}
 			_, _, err := c.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: sold, UserID: none, Seats: 1})
 			return err
 		}},
@@ -125,9 +128,9 @@ func doubtfulRequests(sold, initiated, user holdfast.ID, key holdfast.CreationKe
 	}
 }
 
-// A primary that was deposed after it had confirmed its role, or beside the primary that did,
-// may answer the read that follows with old data. So that read names the time of the barrier,
-// which a deposed primary can't have.
+// A primary that was deposed after it had confirmed its role may answer the following read with old data, and so may
+// an earlier primary that does not know yet that it was deposed. So that read names the time of the barrier, which a
+// deposed primary can't have.
 func TestConfirmRefusal_TheReadHasTheTimeOfTheBarrier(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

@@ -2,6 +2,7 @@ package mongodb
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,23 +17,24 @@ import (
 
 // Collection is a collection that a package needs, with its validator and indexes.
 type Collection struct {
-	Name      string
-	Validator bson.D // nil: none
-	// ForeignValidator: without a Validator, one of other software is no fault.
-	ForeignValidator bool
-	// Upgraded replaces Validator once the upgrade from the former version is being finished: it
-	// refuses what that version writes. nil: Validator stays.
-	Upgraded bson.D
-	Indexes  []Index
+	Name string
+	// Schema is the condition on each of its documents. A document that does not match is corrupt. If Schema is nil, every
+	// document is valid.
+	Schema *Schema
+	// Bounds are further conditions on writes. They may be nil.
+	Bounds  bson.D
+	Indexes []Index
 }
 
-// validator is the one that the collection has to have. shared: processes of the former version
-// may serve the database too.
-func (c Collection) validator(shared bool) bson.D {
-	if shared || c.Upgraded == nil {
-		return c.Validator
+// Corrupt matches the documents that break the schema of their collection.
+func Corrupt(c Collection) bson.D { return bson.D{{Key: "$nor", Value: bson.A{c.Schema.Filter()}}} }
+
+// validator is the condition that MongoDB checks at writes; it is nil if there is none.
+func (c Collection) validator() bson.D {
+	if c.Schema == nil {
+		return nil
 	}
-	return c.Upgraded
+	return And(c.Schema.Filter(), c.Bounds)
 }
 
 const (
@@ -43,20 +45,19 @@ const (
 	codeMaxTimeExpired  = 50
 	codeLockTimeout     = 24
 	codeIndexNotFound   = 27
-	codeInvalidDocument = 121
 )
 
-// EnsureSchema creates missing collections, validators and indexes, and changes different
-// ones. It may run in many processes at the same time. degraded lists the changes that
-// MongoDB rejects, each with the command to run manually. err says that the database does
-// not answer. It has no deadline: building an index over many documents takes long.
+// EnsureSchema creates missing collections, validators and indexes, and replaces those that differ. It may run in
+// many processes at the same time. degraded lists the changes that MongoDB rejects, each with the command to run
+// manually. err says that the database does not answer. EnsureSchema has no deadline, because it takes long to build
+// an index over many documents.
 func EnsureSchema(ctx context.Context, db *DB, collections ...Collection) (degraded []string, err error) {
 	for _, c := range collections {
 		if err := db.ensureCollection(ctx, c); err != nil {
 			if !refusedSchema(err) {
 				return degraded, Translate(err)
 			}
-			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c, db.Shared()))+")"))
+			degraded = append(degraded, advice(err, "db.runCommand("+shell(collMod(c))+")"))
 		}
 		left, err := db.buildMissing(ctx, c)
 		if err != nil {
@@ -86,10 +87,10 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 			gaps = append(gaps, "the collection "+c.Name+" is missing; the API or a worker creates it at its start")
 			continue
 		}
-		if same, err := c.sameValidator(have, db.Shared()); err != nil {
+		if same, err := c.sameValidator(have); err != nil {
 			return nil, err
 		} else if !same {
-			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c, db.Shared()))+")")
+			gaps = append(gaps, "the validator of "+c.Name+" is missing or differs: db.runCommand("+shell(collMod(c))+")")
 		}
 		indexes, err := db.indexesOf(ctx, c.Name)
 		if err != nil && !refusedSchema(err) {
@@ -105,26 +106,21 @@ func SchemaGaps(ctx context.Context, db *DB, collections ...Collection) (gaps []
 	return gaps, nil
 }
 
-// sameValidator reports whether a collection's validator needs no change. The upgrade may have
-// been finished since shared was read, so the validator of the end always needs none.
-func (c Collection) sameValidator(have bson.Raw, shared bool) (bool, error) {
-	for _, validator := range []bson.D{c.validator(shared), c.validator(false)} {
-		if validator == nil {
-			return true, nil
-		}
-		if want, err := bson.Marshal(validator); err != nil || bytes.Equal(have, want) {
-			return err == nil, err
-		}
+// sameValidator reports whether a collection's validator needs no change.
+func (c Collection) sameValidator(have bson.Raw) (bool, error) {
+	if c.validator() == nil {
+		return true, nil
 	}
-	return false, nil
+	want, err := bson.Marshal(c.validator())
+	return bytes.Equal(have, want), err
 }
 
 func advice(err error, command string) string {
 	return fmt.Sprintf("MongoDB rejected it (%v); correct that and run: %s", err, command)
 }
 
-// refusedSchema reports whether the server is alive and rejects the change, whatever the reason: a document
-// of other software, a view, rights. It says nothing of the other changes.
+// refusedSchema reports whether the server is alive and rejects the change, for any reason: an existing document, a
+// view, or missing rights. The rejection does not concern the other changes.
 func refusedSchema(err error) bool {
 	_, rejected := Rejection(err)
 	return rejected || hasCode(err, codeMaxTimeExpired, codeLockTimeout)
@@ -143,8 +139,8 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 	}
 	if !found {
 		create := options.CreateCollection()
-		if validator := c.validator(db.Shared()); validator != nil {
-			create.SetValidator(validator).SetValidationLevel("moderate")
+		if v := c.validator(); v != nil {
+			create.SetValidator(v)
 		}
 		err := db.CreateCollection(ctx, c.Name, create)
 		var server mongo.ServerError
@@ -155,99 +151,46 @@ func (db *DB) ensureCollection(ctx context.Context, c Collection) error {
 			return err
 		}
 	}
-	if same, err := c.sameValidator(have, db.Shared()); err != nil || same {
+	if same, err := c.sameValidator(have); err != nil || same {
 		return err
 	}
 	return db.setValidator(ctx, c)
 }
 
 // setValidator waits up to validatorTimeout for transactions on the collection.
-//
-// Before a validator of the end of an upgrade was there, the former version may have written
-// documents that have to be moved. So the move begins anew: before the change, lest a process that
-// dies here leaves no trace, and after it, because a move that began before it may have missed a
-// document.
 func (db *DB) setValidator(ctx context.Context, c Collection) error {
-	isEnd := c.Upgraded != nil && !db.Shared()
-	if isEnd {
-		if err := db.ResetPosition(ctx); err != nil {
-			return err
-		}
-	}
-	if err := db.collMod(ctx, c); err != nil || !isEnd {
-		return err
-	}
-	return db.ResetPosition(ctx)
-}
-
-func (db *DB) collMod(ctx context.Context, c Collection) error {
 	if _, err := db.EndOrphans(ctx); err != nil { // collMod would wait for an orphan, and all writes for collMod
 		db.log.WarnContext(ctx, "Could not search for orphaned transactions", slog.Any("error", err))
 	}
 	ctx, cancel := context.WithTimeout(ctx, validatorTimeout)
 	defer cancel()
-	return db.RunCommand(ctx, collMod(c, db.Shared())).Err()
+	return db.RunCommand(ctx, collMod(c)).Err()
 }
 
+// These are the level and the action of our validators. Both are MongoDB's defaults.
+const strict, isError = "strict", "error"
+
+// validatorOf reads the validator of a collection. It returns nil if the validator does not refuse every invalid
+// write.
 func (db *DB) validatorOf(ctx context.Context, collection string) (validator bson.Raw, found bool, err error) {
-	have, err := db.validators(ctx, []string{collection})
-	validator, found = have[collection]
-	return validator, found, err
+	specs, err := db.ListCollectionSpecifications(ctx, Is("name", collection))
+	if err != nil || len(specs) == 0 {
+		return nil, false, err
+	}
+	level, _ := specs[0].Options.Lookup("validationLevel").StringValueOK()
+	action, _ := specs[0].Options.Lookup("validationAction").StringValueOK()
+	if cmp.Or(level, strict) == strict && cmp.Or(action, isError) == isError {
+		validator, _ = specs[0].Options.Lookup("validator").DocumentOK()
+	}
+	return validator, true, nil
 }
 
-// validators reads the validators of those collections that exist; one of another level than ours
-// is nil.
-func (db *DB) validators(ctx context.Context, collections []string) (map[string]bson.Raw, error) {
-	specs, err := db.ListCollectionSpecifications(ctx, In("name", collections))
-	have := map[string]bson.Raw{}
-	for _, spec := range specs {
-		validator, _ := spec.Options.Lookup("validator").DocumentOK()
-		if level, ok := spec.Options.Lookup("validationLevel").StringValueOK(); !ok || level != "moderate" {
-			validator = nil
-		}
-		have[spec.Name] = validator
-	}
-	return have, err
-}
-
-// RestoreValidators sets the validators of the end of an upgrade where they are missing, and
-// returns the names of these collections. advice says what to run if MongoDB refuses it.
-func RestoreValidators(ctx context.Context, db *DB, collections ...Collection) (restored []string, advised []string, err error) {
-	var names []string
-	for _, c := range collections {
-		names = append(names, c.Name)
-	}
-	have, err := db.validators(ctx, names)
-	if err != nil {
-		return nil, nil, Translate(err)
-	}
-	for _, c := range collections {
-		validator, found := have[c.Name]
-		if c.Upgraded == nil || !found {
-			continue
-		}
-		if same, err := c.sameValidator(validator, false); err != nil {
-			return restored, advised, err
-		} else if same {
-			continue
-		}
-		switch err := db.setValidator(ctx, c); {
-		case err == nil:
-			restored = append(restored, c.Name)
-		case refusedSchema(err):
-			advised = append(advised, advice(err, "db.runCommand("+shell(collMod(c, false))+")"))
-		default:
-			return restored, advised, Translate(err)
-		}
-	}
-	return restored, advised, nil
-}
-
-func collMod(c Collection, shared bool) bson.D {
+func collMod(c Collection) bson.D {
 	return bson.D{
 		{Key: "collMod", Value: c.Name},
-		{Key: "validator", Value: c.validator(shared)},
-		{Key: "validationLevel", Value: "moderate"},
+		{Key: "validator", Value: c.validator()},
+		{Key: "validationLevel", Value: strict},
+		{Key: "validationAction", Value: isError},
 	}
 }
 
@@ -258,13 +201,4 @@ func shell(command bson.D) string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// OneOf is a validator's clause: the field is one of the values.
-func OneOf[T ~string](field string, values ...T) bson.D {
-	list := bson.A{}
-	for _, v := range values {
-		list = append(list, string(v))
-	}
-	return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: list}}}}
 }

@@ -17,6 +17,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
+// goodKind is the schema of the documents in these tests.
+var goodKind = &mongodb.Schema{Required: []string{"kind"}, Fields: []mongodb.Field{mongodb.OneOf("good").Field("kind")}}
+
 func TestEnsureSchema_ReportsWhatMongoDBRejectsAndGoesOn(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -24,7 +27,7 @@ func TestEnsureSchema_ReportsWhatMongoDBRejectsAndGoesOn(t *testing.T) {
 		w.Insert("things", bson.D{{Key: "name", Value: "same"}})
 	}
 	degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, mongodb.Collection{
-		Name: "things", Validator: mongodb.Is("kind", "good"),
+		Name: "things", Schema: goodKind,
 		Indexes: []mongodb.Index{{Keys: mongodb.Keys("name"), Unique: true}, {Keys: mongodb.Keys("kind")}},
 	})
 	if err != nil || len(degraded) != 1 || !strings.Contains(degraded[0], `db.runCommand({"createIndexes":"things"`) {
@@ -39,7 +42,7 @@ func TestEnsureSchema_ReportsWhatMongoDBRejectsAndGoesOn(t *testing.T) {
 	}
 }
 
-// Whatever the reason is for which MongoDB rejects a change of the schema, the other changes are made.
+// If MongoDB rejects a change of the schema for any reason, the other changes are still made.
 func TestEnsureSchema_ARejectedChangeHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -50,16 +53,13 @@ func TestEnsureSchema_ARejectedChangeHoldsUpNoOther(t *testing.T) {
 	}
 	index := []mongodb.Index{{Keys: mongodb.Keys("a", "b")}, {Keys: mongodb.Keys("kind")}}
 	collections := []mongodb.Collection{
-		{Name: "parallel", Indexes: index}, {Name: "view", Validator: mongodb.Is("kind", "good"), Indexes: index}, {Name: "last", Indexes: index},
+		{Name: "parallel", Indexes: index}, {Name: "view", Schema: goodKind, Indexes: index}, {Name: "last", Indexes: index},
 	}
 	const rejected = 4 // an index of the first; the validator and the indexes of the second
 	for range 2 {
 		degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, collections...)
 		if err != nil || len(degraded) != rejected {
 			t.Errorf("%d changes were rejected, %v: %q; want %d", len(degraded), err, degraded, rejected)
-		}
-		if err := mongodb.DropRetired(w.Ctx(), w.DB, collections...); err != nil {
-			t.Error(err)
 		}
 		if gaps, err := mongodb.SchemaGaps(w.Ctx(), w.DB, collections...); err != nil || len(gaps) != rejected {
 			t.Errorf("%d gaps, %v: %q; want %d", len(gaps), err, gaps, rejected)
@@ -70,8 +70,7 @@ func TestEnsureSchema_ARejectedChangeHoldsUpNoOther(t *testing.T) {
 	}
 }
 
-// A collection of other software may have a collation. Our indexes compare byte by byte all the same,
-// and are kept.
+// An existing collection may have a collation. Our indexes compare byte by byte all the same, and are kept.
 func TestEnsureSchema_OfACollectionWithACollation(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -85,9 +84,6 @@ func TestEnsureSchema_OfACollectionWithACollation(t *testing.T) {
 	for range 2 {
 		if degraded, err := mongodb.EnsureSchema(w.Ctx(), w.DB, things); err != nil || len(degraded) > 0 {
 			t.Errorf("%q, %v", degraded, err)
-		}
-		if err := mongodb.DropRetired(w.Ctx(), w.DB, things); err != nil {
-			t.Error(err)
 		}
 		if gaps, err := mongodb.SchemaGaps(w.Ctx(), w.DB, things); err != nil || len(gaps) > 0 {
 			t.Errorf("gaps %q, %v", gaps, err)
@@ -104,8 +100,7 @@ func TestEnsureSchema_OfACollectionWithACollation(t *testing.T) {
 	}
 }
 
-// An index of many documents takes longer to build than any request. Nothing on the client's side
-// ends it.
+// An index of many documents takes longer to build than any request. The client must not end the build.
 func TestEnsureSchema_IndexBuildsHaveNoDeadline(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -123,7 +118,7 @@ func TestEnsureSchema_IndexBuildsHaveNoDeadline(t *testing.T) {
 		}}
 	})
 	_, err := mongodb.EnsureSchema(t.Context(), process.DB, mongodb.Collection{
-		Name: "things", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}},
+		Name: "things", Schema: goodKind, Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}},
 	})
 	if err != nil || builds.Load() != 1 {
 		t.Errorf("%d indexes were built: %v", builds.Load(), err)
@@ -133,7 +128,7 @@ func TestEnsureSchema_IndexBuildsHaveNoDeadline(t *testing.T) {
 func TestEnsureSchema_ManyAtOnceAgree(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	want := mongodb.Collection{Name: "many", Validator: mongodb.Is("kind", "good"), Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}}}
+	want := mongodb.Collection{Name: "many", Schema: goodKind, Indexes: []mongodb.Index{{Keys: mongodb.Keys("kind")}}}
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
@@ -164,8 +159,8 @@ func definitions(t *testing.T, w *testenv.Env, collection string) map[string]bso
 	return found
 }
 
-// An index that has the name of a wanted one and another definition is replaced, and the new
-// one is complete before the old one goes.
+// An index that has the name of a wanted one and another definition is replaced. The new index is complete before
+// the old one is dropped.
 func TestEnsureSchema_ReplacesAnIndexWhoseDefinitionChanged(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ before, after mongodb.Index }{
@@ -217,25 +212,5 @@ func TestEnsureSchema_KeepsTheOldIndexIfTheNewOneIsRefused(t *testing.T) {
 	})
 	if err != nil || len(degraded) != 1 || definitions(t, w, "things")["hf_a_unique"] == nil {
 		t.Errorf("%q, %v, indexes %v", degraded, err, definitions(t, w, "things"))
-	}
-}
-
-func TestDropRetired_DropsIndexesOfFormerVersionsOnly(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	known := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{{Keys: mongodb.Keys("a")}}}
-	former := mongodb.Collection{Name: "things", Indexes: []mongodb.Index{{Keys: mongodb.Keys("b")}}}
-	if _, err := mongodb.EnsureSchema(w.Ctx(), w.DB, known, former); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.DB.Collection("things").Indexes().CreateOne(w.Ctx(), mongo.IndexModel{Keys: mongodb.Keys("c")}); err != nil {
-		t.Fatal(err)
-	}
-	if err := mongodb.DropRetired(w.Ctx(), w.DB, known); err != nil {
-		t.Fatal(err)
-	}
-	have := definitions(t, w, "things")
-	if len(have) != 3 || have["hf_a"] == nil || have["c_1"] == nil {
-		t.Errorf("indexes %v, want _id_, hf_a, c_1", have)
 	}
 }

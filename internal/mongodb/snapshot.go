@@ -2,7 +2,6 @@ package mongodb
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -11,18 +10,16 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// snapshotAttempts bounds how often AtSnapshot begins again with a later snapshot.
+// snapshotAttempts bounds the attempts of AtSnapshot, each with a later snapshot.
 const snapshotAttempts = 3
 
-// historyCodes are MongoDB's answers if it does not keep a snapshot any more, or not yet.
+// historyCodes are the errors of MongoDB if it no longer has a snapshot, or does not have it yet.
 var historyCodes = []int{239, 246} // SnapshotTooOld, SnapshotUnavailable
 
-// AtSnapshot calls read with a context whose reads are all of one snapshot, which includes all
-// writes acknowledged before. It is no transaction, so the time limit of transactions does not
-// apply, and it holds no document. All reads together may take as long as MongoDB keeps the
-// history: minSnapshotHistoryWindowInSeconds, which is 300 s by default. After that AtSnapshot
-// calls read again, with a later snapshot. Errors of the driver are translated.
-//
+// AtSnapshot calls read with a context in which all reads see one snapshot, which includes all writes acknowledged
+// before. It is not a transaction, so the time limit of transactions does not apply, and it holds no document. All
+// reads together may take as long as MongoDB keeps the history: minSnapshotHistoryWindowInSeconds, which is 300 s by
+// default. After that AtSnapshot calls read again, with a later snapshot. It translates the driver's errors.
 // The context must not be used for writes or for InTx.
 func AtSnapshot[T any](ctx context.Context, db *DB, read func(ctx context.Context) (T, error)) (T, error) {
 	var zero T
@@ -52,14 +49,5 @@ func readAtSnapshot[T any](ctx context.Context, db *DB, read func(ctx context.Co
 }
 
 func isBeyondHistory(err error) bool {
-	var server mongo.ServerError
-	if !errors.As(err, &server) {
-		return false
-	}
-	for _, code := range historyCodes {
-		if server.HasErrorCode(code) {
-			return true
-		}
-	}
-	return false
+	return hasCode(err, historyCodes...)
 }

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// txTimeout and txAttempts bound a transaction with all its repetitions. txTimeout is
-	// long enough to find and end an orphan (about 6 s).
+	// txTimeout and txAttempts bound a transaction with all its retries. txTimeout is long enough to find and end an
+	// orphan (about 6 s).
 	txTimeout  = 15 * time.Second
 	txAttempts = 1000
 	// The delay between attempts is jittered, and doubles from firstRetryDelay to
@@ -29,63 +29,50 @@ const (
 	maxRetryDelay    = 50 * time.Millisecond
 	fastRetryDelay   = 2 * time.Millisecond
 	fastRetryTimeout = 500 * time.Millisecond
-	// commitTimeout bounds the repetition of a commit whose outcome is unknown.
+	// commitTimeout bounds the retries of a commit whose outcome is unknown.
 	commitTimeout = 10 * time.Second
 	abortTimeout  = 5 * time.Second
-	// endTimeout bounds the abort of a transaction whose commit had no answer: the server
-	// seldom answers then, and the caller waits.
+	// endTimeout bounds the abort of a transaction whose commit was not answered: the server seldom answers then,
+	// and the caller waits.
 	endTimeout = time.Second
-	// graceTimeout is how long the commands of a transaction go on after its caller has
-	// given up, before they are cancelled. See detachWithGrace.
+	// graceTimeout is how long the commands of a transaction may run after its caller has given up, before they are
+	// cancelled. See detachWithGrace.
 	graceTimeout = 500 * time.Millisecond
-	// orphanSearchDelay passes before a transaction that loses to conflicts searches for
-	// orphans, and orphanSearchInterval between two searches.
+	// orphanSearchDelay is how long a transaction loses to conflicts before it searches for orphans, and
+	// orphanSearchInterval the time between two searches.
 	orphanSearchDelay    = 2 * time.Second
 	orphanSearchInterval = 500 * time.Millisecond
 )
 
-type fastRetryKey struct{}
-
-// WithFastRetry makes transactions of the context wait at most a short delay between
-// attempts, for fastRetryTimeout: fastRetryDelay, or longer if delay is longer. It is for the
-// committer of an event, which meets little contention. Other transactions back off at once, because many of them would conflict
-// again and again. A committer backs off after fastRetryTimeout: if a dead process holds
-// the event, its attempts must last until the orphan is old enough to be ended.
-func WithFastRetry(ctx context.Context, delay time.Duration) context.Context {
-	return context.WithValue(ctx, fastRetryKey{}, max(delay, fastRetryDelay))
+// TxOptions says how a transaction waits between two attempts.
+type TxOptions struct {
+	// IsCommitter is for the committer of an event, which meets little contention: it waits at most RetryDelay
+	// between attempts, for fastRetryTimeout. Other transactions back off at once, because many of them would
+	// conflict again and again. A committer backs off after fastRetryTimeout: if a dead process holds the event, its
+	// attempts must last until the orphan is old enough to be ended.
+	IsCommitter bool
+	// RetryDelay is the longest wait of a committer between attempts. If it is shorter than fastRetryDelay,
+	// fastRetryDelay applies.
+	RetryDelay time.Duration
+	// Rest is called for each pause, and has to call wait exactly once. If it is nil, the transaction just waits.
+	Rest func(wait func())
 }
 
-type restKey struct{}
-
-// WithRest calls rest for each pause between two attempts of a transaction of the context. rest has to call wait, once. nil
-// changes nothing.
-func WithRest(ctx context.Context, rest func(wait func())) context.Context {
-	if rest == nil {
-		return ctx
-	}
-	return context.WithValue(ctx, restKey{}, rest)
-}
-
-type beforeRetryKey struct{}
-
-// WithBeforeRetry calls look before each repetition of a transaction of the context, with the number of attempts so far. An
-// error of look ends the transaction, which has changed nothing, and is returned as it is.
-func WithBeforeRetry(ctx context.Context, look func(attempts int) error) context.Context {
-	return context.WithValue(ctx, beforeRetryKey{}, look)
-}
-
-// InTx runs fn in a transaction and commits it. fn may run several times: it builds its
-// result anew each time, returns every driver error, and does nothing that a rollback
-// can't undo. Called within a transaction, InTx joins it.
-//
-// An error of fn without a driver's cause is returned as it is. Other errors are
-// translated; the package's document says what a caller may infer from each.
+// InTx runs fn in a transaction and commits it. fn may run several times: each run has to start from scratch, return
+// every driver error, and do nothing that a rollback can't undo. If ctx is in a transaction already, InTx joins it.
+// An error of fn without a driver's cause is returned unchanged. Other errors are translated; the package's document
+// says what a caller may infer from each.
 func InTx[T any](ctx context.Context, db *DB, fn func(ctx context.Context) (T, error)) (T, error) {
+	return InTxWith(ctx, db, TxOptions{}, fn)
+}
+
+// InTxWith is InTx with options. They apply only if it begins the transaction.
+func InTxWith[T any](ctx context.Context, db *DB, o TxOptions, fn func(ctx context.Context) (T, error)) (T, error) {
 	if mongo.SessionFromContext(ctx) != nil {
 		return fn(ctx)
 	}
 	var zero, value T
-	outcome, attempts, err := db.runTx(ctx, func(ctx context.Context) (err error) {
+	outcome, attempts, err := db.runTx(ctx, o, func(ctx context.Context) (err error) {
 		value, err = fn(ctx)
 		return err
 	})
@@ -98,7 +85,7 @@ func InTx[T any](ctx context.Context, db *DB, fn func(ctx context.Context) (T, e
 	return value, nil
 }
 
-// WithoutTx returns a context that is in no transaction: for reads of documents that never change.
+// WithoutTx returns a context that is not in a transaction, for reads of documents that never change.
 func WithoutTx(ctx context.Context) context.Context {
 	if mongo.SessionFromContext(ctx) == nil {
 		return ctx
@@ -106,15 +93,14 @@ func WithoutTx(ctx context.Context) context.Context {
 	return mongo.NewSessionContext(ctx, nil)
 }
 
-// Do is InTx for a function without a value.
+// Do is InTx for a function that returns no value.
 func Do(ctx context.Context, db *DB, fn func(ctx context.Context) error) error {
 	_, err := InTx(ctx, db, func(ctx context.Context) (struct{}, error) { return struct{}{}, fn(ctx) })
 	return err
 }
 
-// Insert inserts documents that have their _id by one command, in the caller's
-// transaction. They have to fit into 16 MiB. InsertMany would decode each document
-// again, which costs as much as the rest of a commit.
+// Insert inserts documents that have their _id by one command, in the caller's transaction. All documents together
+// must not exceed 16 MiB. InsertMany would decode each document again, which costs as much as the rest of a commit.
 func (db *DB) Insert(ctx context.Context, collection string, documents []bson.D) error {
 	return db.RunCommand(ctx, bson.D{{Key: "insert", Value: collection}, {Key: "documents", Value: documents}}).Err()
 }
@@ -125,7 +111,7 @@ func (db *DB) InsertArray(ctx context.Context, collection string, array []byte) 
 	return db.RunCommand(ctx, bson.D{{Key: "insert", Value: collection}, {Key: "documents", Value: documents}}).Err()
 }
 
-// AppendItem begins a document that is the element of a BSON array with that index. End it by
+// AppendItem begins a document that is an element of a BSON array, at the given index. End it by
 // bsoncore.AppendDocumentEnd.
 func AppendItem(array []byte, index int) (start int32, _ []byte) {
 	array = append(array, byte(bson.TypeEmbeddedDocument))
@@ -133,7 +119,7 @@ func AppendItem(array []byte, index int) (start int32, _ []byte) {
 	return bsoncore.AppendDocumentStart(array)
 }
 
-func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcome, int, error) {
+func (db *DB) runTx(ctx context.Context, o TxOptions, fn func(context.Context) error) (Outcome, int, error) {
 	ctx, cancel := context.WithTimeout(ctx, txTimeout)
 	defer cancel()
 	session, err := db.client.StartSession()
@@ -147,8 +133,11 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 
 	start := db.clock()
 	nextSearch := start.Add(orphanSearchDelay)
-	fastDelay, fast := ctx.Value(fastRetryKey{}).(time.Duration)
-	wait := max(firstRetryDelay, fastDelay/2)
+	fastDelay := max(o.RetryDelay, fastRetryDelay)
+	wait := firstRetryDelay
+	if o.IsCommitter {
+		wait = max(firstRetryDelay, fastDelay/2)
+	}
 	for attempt := 1; ; attempt++ {
 		committing, err := db.attempt(ctx, session, fn)
 		if err == nil {
@@ -160,11 +149,6 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 		if !repeatable(err) {
 			return failedOutcome(err), attempt, Translate(err)
 		}
-		if look, found := ctx.Value(beforeRetryKey{}).(func(attempts int) error); found {
-			if err := look(attempt); err != nil {
-				return Conflict, attempt, err
-			}
-		}
 		if attempt == txAttempts {
 			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
@@ -172,30 +156,29 @@ func (db *DB) runTx(ctx context.Context, fn func(context.Context) error) (Outcom
 			db.endOrphansQuietly(ctx)
 			nextSearch = db.clock().Add(orphanSearchInterval)
 		}
-		if restFor(ctx, wait/2+rand.N(wait)) != nil {
+		if o.rest(ctx, wait/2+rand.N(wait)) != nil {
 			return exhaustedOutcome(err), attempt, ConflictError(err)
 		}
-		if wait = min(2*wait, maxRetryDelay); fast && db.clock.Since(start) < fastRetryTimeout {
+		if wait = min(2*wait, maxRetryDelay); o.IsCommitter && db.clock.Since(start) < fastRetryTimeout {
 			wait = min(wait, fastDelay)
 		}
 	}
 }
 
-// restFor is pause within the context's rest.
-func restFor(ctx context.Context, d time.Duration) (err error) {
-	rest, found := ctx.Value(restKey{}).(func(wait func()))
-	if !found {
+// rest pauses within Rest, if there is one.
+func (o TxOptions) rest(ctx context.Context, d time.Duration) (err error) {
+	if o.Rest == nil {
 		return pause(ctx, d)
 	}
-	rest(func() { err = pause(ctx, d) })
+	o.Rest(func() { err = pause(ctx, d) })
 	return err
 }
 
-// failedOutcome is the outcome of a transaction whose error is not repeatable.
+// failedOutcome returns the outcome of a transaction whose error can't be retried.
 func failedOutcome(err error) Outcome {
 	_, rejected := Rejection(err)
 	switch {
-	case isDriver(err) && rejected:
+	case isDriver(err) && rejected, errors.Is(err, ErrCorrupt):
 		return Rejected
 	case isDriver(err) || holdfast.HasCode(err, holdfast.CodeUnavailable):
 		return Unavailable
@@ -204,8 +187,8 @@ func failedOutcome(err error) Outcome {
 	}
 }
 
-// exhaustedOutcome is the outcome of a transaction whose time or attempts are used up. err
-// is the last attempt's.
+// exhaustedOutcome returns the outcome of a transaction that has used up its time or attempts. err is the error of
+// the last attempt.
 func exhaustedOutcome(err error) Outcome {
 	if isOutage(err) {
 		return Unavailable
@@ -213,11 +196,11 @@ func exhaustedOutcome(err error) Outcome {
 	return Conflict
 }
 
-// detachWithGrace returns a context that ends graceTimeout after ctx does. A cancelled
-// command may reach the server after the abort, which is sent on another connection. It
-// would then begin the transaction anew, and hold documents until EndOrphans ends it.
+// detachWithGrace returns a context that ends graceTimeout after ctx does. A cancelled command may reach the server
+// after the abort, which is sent on another connection. It would then begin the transaction again, and hold
+// documents until EndOrphans ends it.
 func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) {
-	deadline, _ := ctx.Deadline() // runTx has set one; the server bounds each command by it
+	deadline, _ := ctx.Deadline() // runTx has set a deadline; the server bounds each command by it
 	late, end := context.WithDeadline(context.WithoutCancel(ctx), deadline.Add(graceTimeout))
 	stop := context.AfterFunc(ctx, func() {
 		if pause(late, graceTimeout) == nil {
@@ -227,8 +210,8 @@ func detachWithGrace(ctx context.Context) (context.Context, context.CancelFunc) 
 	return late, func() { stop(); end() }
 }
 
-// attempt runs fn and commits. Its commands may go on for graceTimeout after ctx has
-// ended. unknown is true if the commit was sent and its outcome is unknown.
+// attempt runs fn and commits. Its commands may run for graceTimeout after ctx has ended. unknown is true if the
+// commit was sent and its outcome is unknown.
 func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(context.Context) error) (unknown bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
@@ -250,7 +233,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	late, end := detachWithGrace(ctx)
 	defer end()
 	if err := fn(mongo.NewSessionContext(late, session)); err != nil {
-		isAborted = isConflict(err) && !db.Sharded()
+		isAborted = isConflict(err)
 		return false, err
 	}
 	if err := ctx.Err(); err != nil { // the caller gave up: nothing is committed
@@ -260,19 +243,18 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 	return db.commit(ctx, session)
 }
 
-// endSession ends a session. The driver aborts a transaction whose commit had no answer.
+// endSession ends a session. The driver aborts a transaction whose commit was not answered.
 func endSession(ctx context.Context, session *mongo.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	session.EndSession(ctx)
 }
 
-// commit repeats the commit until its outcome is known or commitTimeout is over. It goes on
-// if the caller gives up, to learn the outcome.
-//
-// An error alone proves nothing: the server may have committed and then failed to wait for
-// the majority, and the driver repeats a commit by itself and returns only the last error.
-// So a rejected commit is repeated too. If the server has aborted the transaction, it says so.
+// commit retries the commit until its outcome is known or commitTimeout is over. It continues if the caller gives
+// up, to learn the outcome.
+// An error alone does not show the outcome: the server may have committed and then failed to wait for the majority,
+// and the driver retries a commit by itself and returns only the last error. So a rejected commit is retried too. If
+// the server has aborted the transaction, it says so.
 func (db *DB) commit(ctx context.Context, session *mongo.Session) (unknown bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.commitTimeout)
 	defer cancel()
@@ -323,7 +305,8 @@ func hasWriteConcernError(err error) bool {
 	return errors.As(err, &bulk) && bulk.WriteConcernError != nil
 }
 
-// abort releases the documents at once. If it fails, the server releases them later.
+// abort aborts the transaction, which releases its documents at once. If the abort fails, the server releases them
+// later.
 func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
@@ -332,16 +315,16 @@ func (db *DB) abort(ctx context.Context, session *mongo.Session) {
 	}
 }
 
-// forgetTransaction ends a transaction that the server has aborted. No command is sent: the server would only say that
-// there is no such transaction.
+// forgetTransaction ends a transaction that the server has aborted. It sends no command, because the server would
+// only answer that the transaction does not exist.
 func forgetTransaction(session *mongo.Session) {
 	ended, end := context.WithCancel(context.Background())
 	end()
 	_ = session.AbortTransaction(ended)
 }
 
-// isConflict reports whether the server has refused a command for a conflict with another transaction. It has then
-// aborted the transaction of the command.
+// isConflict reports whether the server has refused a command because of a conflict with another transaction. The
+// server has then aborted the transaction of the command.
 func isConflict(err error) bool {
 	const writeConflict = 112
 	var command mongo.CommandError
@@ -365,9 +348,9 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ClusterTime is the latest time of the cluster that the context's transaction has been told; zero: none. After a
-// statement of the transaction it is not before the commit of anything that the transaction sees, and its own
-// commit is later.
+// ClusterTime returns the latest time of the cluster that the session of the context's transaction knows; it is zero
+// without a transaction. After a statement of the transaction, this time is not before the commit of anything that
+// the transaction sees, and its own commit is later.
 func ClusterTime(ctx context.Context) (t bson.Timestamp) {
 	if session := mongo.SessionFromContext(ctx); session != nil {
 		t.T, t.I, _ = session.ClusterTime().Lookup("$clusterTime", "clusterTime").TimestampOK()

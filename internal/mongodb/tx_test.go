@@ -10,13 +10,12 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 func insert(ctx context.Context, w *testenv.Env) error {
-	_, err := w.DB.Collection("things").InsertOne(ctx, bson.D{{Key: "_id", Value: ids.New()}})
+	_, err := w.DB.Collection("things").InsertOne(ctx, bson.D{{Key: "_id", Value: mongodb.NewID()}})
 	return err
 }
 
@@ -102,39 +101,39 @@ func TestInTx_ObeysItsContextBetweenRetries(t *testing.T) {
 func TestInTx_FastRetryEndsAfterAShortTime(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	ctx, cancel := context.WithTimeout(mongodb.WithFastRetry(w.Ctx(), 0), 3*time.Second)
+	ctx, cancel := context.WithTimeout(w.Ctx(), 3*time.Second)
 	defer cancel()
 	early, runs, start := 0, 0, time.Now()
-	err := mongodb.Do(ctx, w.DB, func(context.Context) error {
+	_, err := mongodb.InTxWith(ctx, w.DB, mongodb.TxOptions{IsCommitter: true}, func(context.Context) (int, error) {
 		if runs++; time.Since(start) < 500*time.Millisecond {
 			early++
 		}
-		return testenv.Conflict()
+		return 0, testenv.Conflict()
 	})
 	if err == nil || ctx.Err() == nil || runs-early > 200 || early < 30 {
 		t.Errorf("%v after %d attempts, %d of them in the first half second", err, runs, early)
 	}
 }
 
-// The pauses between attempts are within the context's rest.
+// The pauses between attempts are within the rest of the options.
 func TestInTx_RestsBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	rests, runs, isResting := 0, 0, false
-	ctx := mongodb.WithRest(w.Ctx(), func(wait func()) {
+	rest := func(wait func()) {
 		rests++
 		isResting = true
 		wait()
 		isResting = false
-	})
-	err := mongodb.Do(ctx, w.DB, func(context.Context) error {
+	}
+	_, err := mongodb.InTxWith(w.Ctx(), w.DB, mongodb.TxOptions{Rest: rest}, func(context.Context) (int, error) {
 		if runs++; isResting {
 			t.Error("an attempt begins during a rest")
 		}
 		if runs <= 3 {
-			return testenv.Conflict()
+			return 0, testenv.Conflict()
 		}
-		return nil
+		return 0, nil
 	})
 	if err != nil || runs != 4 || rests != 3 {
 		t.Errorf("%v after %d attempts and %d rests, want 4 and 3", err, runs, rests)

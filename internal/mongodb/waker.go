@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// awaitTime is how long Wait waits, and awaitTimeout how long a change stream may take, such as on a server that hangs.
-	awaitTime    = time.Second
-	awaitTimeout = 3 * awaitTime
-	// closeTimeout bounds the time in which the server is told that a change stream is not needed any more.
+	// waitTimeout is how long Wait waits. streamTimeout is how long a change stream may take to answer, such as on a
+	// server that hangs.
+	waitTimeout   = time.Second
+	streamTimeout = 3 * waitTimeout
+	// closeTimeout bounds the time to close a change stream on the server.
 	closeTimeout = time.Second
-	// pollTime is how long no change stream is tried after one has failed.
-	pollTime = time.Minute
+	// streamRetryDelay is the time between a failure of a change stream and the next attempt to open one.
+	streamRetryDelay = time.Minute
 )
 
-// Waker tells one goroutine when to look again for what others write to a collection. It only wakes: look after each call
-// of Wait, whatever it says.
+// Waker wakes one goroutine when the documents that it reads may have been changed. It is only a hint: read after
+// each call of Wait, whatever Wait returns.
 type Waker struct {
 	db         *DB
 	collection *mongo.Collection
@@ -30,17 +31,17 @@ type Waker struct {
 	failedAt   time.Time // of the last change stream
 }
 
-// NewWaker returns a waker for the change events of a collection that match a filter. Without a change stream it wakes after
-// each interval: behind a mongos, which holds events back until all shards have passed their time, and for a minute after
-// a change stream has failed.
+// NewWaker returns a waker for the change events of a collection that match a filter. Without a change stream it
+// wakes after each interval: for a minute after a change stream has failed.
 func (db *DB) NewWaker(collection string, event bson.D, interval time.Duration) *Waker {
 	return &Waker{db: db, collection: db.Collection(collection), event: event, interval: interval}
 }
 
-// Wait waits for an event, a second or the interval at most unless the server is slow, and reports whether there was one. isThere
-// says whether what the caller waits for is there already: the change stream has only what is written after it began.
+// Wait waits for an event, and reports whether there was one. Unless the server is slow, it waits for a second or
+// the interval at most. isThere reports whether the documents that the caller waits for exist already: the change
+// stream has only events after it was opened.
 func (w *Waker) Wait(ctx context.Context, isThere func(ctx context.Context) (bool, error)) (isWritten bool) {
-	if !w.db.sharded && (w.failedAt.IsZero() || w.db.clock.Since(w.failedAt) >= pollTime) {
+	if w.failedAt.IsZero() || w.db.clock.Since(w.failedAt) >= streamRetryDelay {
 		isWritten, err := w.await(ctx, isThere)
 		if err == nil || ctx.Err() != nil {
 			return isWritten
@@ -59,16 +60,16 @@ func (w *Waker) Wait(ctx context.Context, isThere func(ctx context.Context) (boo
 }
 
 func (w *Waker) await(ctx context.Context, isThere func(ctx context.Context) (bool, error)) (isWritten bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, awaitTimeout)
+	ctx, cancel := context.WithTimeout(ctx, streamTimeout)
 	defer cancel()
-	stream, err := w.collection.Watch(ctx, mongo.Pipeline{Match(w.event), Only("_id")}, options.ChangeStream().SetMaxAwaitTime(awaitTime))
+	stream, err := w.collection.Watch(ctx, mongo.Pipeline{Match(w.event), Only("_id")}, options.ChangeStream().SetMaxAwaitTime(waitTimeout))
 	if err != nil {
 		return false, err
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 		defer cancel()
-		_ = stream.Close(ctx) // the server forgets it by itself
+		_ = stream.Close(ctx) // the server closes it by itself later
 	}()
 	begun, err := w.db.lastWrite(ctx)
 	if err != nil {
@@ -77,14 +78,14 @@ func (w *Waker) await(ctx context.Context, isThere func(ctx context.Context) (bo
 	if isWritten, err = isThere(WithReadTime(ctx, begun)); isWritten || err != nil {
 		return isWritten, err
 	}
-	for range 2 { // the first call reads what the stream began with, the second one waits
+	for range 2 { // the first call returns the events up to now, the second one waits
 		isWritten = isWritten || stream.TryNext(ctx)
 	}
 	return isWritten, stream.Err()
 }
 
-// lastWrite is the time of the last write that the primary has, which the majority may not have yet. A change stream begins
-// behind that write. So what it does not have is found by a read that is not older.
+// lastWrite returns the time of the primary's last write, which the majority may not have yet. A change stream
+// begins after that write. A read that is not older finds what the stream does not have.
 func (db *DB) lastWrite(ctx context.Context) (ReadTime, error) {
 	session, err := db.client.StartSession(options.Session().SetCausalConsistency(false))
 	if err != nil {

@@ -9,22 +9,16 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// queued is a command in the queue, with its caller's trace, the time that its reads must not be older
-// than, and the origin of its changes.
+// queued is a command in the queue, with the trace of its caller, the time that its reads must not be older than,
+// and the origin of its changes.
 type queued struct {
 	inventory.Command
 	span   trace.SpanContext
 	read   mongodb.ReadTime
 	origin holdfast.Origin
-
-	remote *remote // the caller, if it is in another process
-	lost   bool    // another process may have carried it out
-	// mustStay: it is not left to another process. That was tried, or no caller waits that could send it.
-	mustStay bool
 }
 
 func queuedOf(ctx context.Context, c inventory.Command) queued {
@@ -33,7 +27,7 @@ func queuedOf(ctx context.Context, c inventory.Command) queued {
 	}
 }
 
-// withReadTime returns a context whose reads are not older than any caller wants.
+// withReadTime returns a context whose reads are not older than any caller of the batch requires.
 func withReadTime(ctx context.Context, b *groupcommit.Batch[ID, queued]) context.Context {
 	for _, g := range b.Groups {
 		for _, c := range g.Commands {
@@ -43,21 +37,28 @@ func withReadTime(ctx context.Context, b *groupcommit.Batch[ID, queued]) context
 	return ctx
 }
 
-// commandsOf marks the commands whose callers have given up by now.
-func commandsOf(g groupcommit.Group[ID, queued]) []inventory.Command {
+// group contains the commands of an event in a batch.
+type group struct{ groupcommit.Group[ID, queued] }
+
+// commands returns the commands, and marks those whose callers have given up by now.
+func (g group) commands() []inventory.Command {
 	commands := make([]inventory.Command, len(g.Commands))
 	for i, c := range g.Commands {
 		commands[i] = c.Command
-		if c.remote != nil && c.remote.hasLeft.Load() {
-			commands[i] = inventory.Withdrawn{}
-			continue
-		}
 		if acquire, ok := c.Command.(inventory.Acquire); ok && g.Abandoned(i) {
 			acquire.Abandoned = true
 			commands[i] = acquire
 		}
 	}
 	return commands
+}
+
+func (g group) origins() []holdfast.Origin {
+	origins := make([]holdfast.Origin, len(g.Commands))
+	for i, c := range g.Commands {
+		origins[i] = c.origin
+	}
+	return origins
 }
 
 // explain turns an error of the queue into one with a code.
@@ -75,30 +76,24 @@ func explain(err error, c inventory.Command) error {
 			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
 		}
 		return unknown
-	case errors.Is(err, errUnmatchable), errors.As(err, new(store.RejectedEventError)):
-		message := "The request failed and changed nothing; try again."
-		if reason := (*holdfast.Error)(nil); errors.As(err, &reason) { // such as a seating plan that is missing
-			message = reason.Message
-		}
-		return holdfast.Refuse(holdfast.CodeUnavailable, "%s", message).By(err)
 	default:
 		return err
 	}
 }
 
-// releaseUnsettled releases the lock that may have been made for a caller that had given
-// up and has no key to find it by.
+// releaseUnsettled releases the lock that may have been created for a caller that gave up and has no key to find it
+// by.
 func (p *Pipeline) releaseUnsettled(eventID ID, c queued) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}, origin: c.origin, mustStay: true})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: acquire.LockID}, origin: c.origin})
 	}
 }
 
-// releaseOrphan releases the lock of a caller that had given up and has no key to find it
-// by. If the queue is full, the lock expires.
+// releaseOrphan releases the lock of a caller that gave up and has no key to find it by. If the queue is full, the
+// lock expires.
 func (p *Pipeline) releaseOrphan(eventID ID, c queued, result inventory.Result) {
 	if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Key == "" && result.Err == nil {
-		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}, origin: c.origin, mustStay: true})
+		p.queue.Post(eventID, queued{Command: inventory.Release{LockID: result.Lock.ID}, origin: c.origin})
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -42,7 +42,7 @@ func TestChanges_NameThePlanOfTheirSeats(t *testing.T) {
 				c.Until = holdfast.Until{For: time.Hour}
 				lock := submit(t, newProcess(t, w), eventID, c).Lock
 				return do(inventory.Book{
-					BookingRequest: holdfast.BookingRequest{EventID: eventID, LockID: lock.ID, UserID: lock.UserID}, BookingID: ids.New(),
+					BookingRequest: holdfast.BookingRequest{EventID: eventID, LockID: lock.ID, UserID: lock.UserID}, BookingID: mongodb.NewID(),
 				}).Booking
 			}
 			paid := book()

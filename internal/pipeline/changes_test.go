@@ -6,7 +6,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -21,7 +21,7 @@ func TestChanges_HaveTheOriginOfTheirCommand(t *testing.T) {
 	var answers []<-chan answer
 	for n, name := range []string{"first", "a", "b", "c"} {
 		origin := holdfast.Origin{Actor: "key " + name, RequestID: "request " + name}
-		c := inventory.Acquire{LockRequest: holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: 1}, LockID: ids.New()}
+		c := inventory.Acquire{LockRequest: holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1}, LockID: mongodb.NewID()}
 		answers = append(answers, start(holdfast.WithOrigin(w.Ctx(), origin), p, event, c))
 		want[c.LockID.String()] = origin.Actor + ", " + origin.RequestID
 		testenv.WaitFor(t, func() bool { return p.Queue().InFlight() == 1 && p.Queue().Waiting(event) == n })

@@ -7,7 +7,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -16,7 +16,6 @@ import (
 // The MongoDB commands that a pipeline sends.
 const (
 	read    = "aggregate"
-	fence   = "fence"   // findAndModify outside of a transaction
 	write   = "write"   // findAndModify of the event, first in the transaction; its guard is checked afterwards
 	guarded = "guarded" // the same, with the guard as its condition
 	update  = "update"
@@ -62,10 +61,10 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 			want: []string{read}, withoutMemory: []string{read, read},
 		}, {
 			name: "acquire too many with a key", command: acquiring(9, "key"), code: holdfast.CodeSeatsUnavailable,
-			want: []string{fence, read}, withoutMemory: []string{read, fence, read},
+			want: []string{update, read, commit}, withoutMemory: []string{read, update, read, commit},
 		}, {
 			name: "acquire of an event that was closed", change: closed, command: acquiring(1, ""), code: holdfast.CodeEventNotOnSale,
-			want: []string{write, abort, read, fence, read}, withoutMemory: []string{read, fence, read},
+			want: []string{write, abort, read, update, read, commit}, withoutMemory: []string{read, update, read, commit},
 		}, {
 			name: "acquire after another process", change: fewer, command: acquiring(4, "key"),
 			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
@@ -106,7 +105,7 @@ func TestCost_OfDirectCommands(t *testing.T) {
 			name: "book again", direct: true, want: []string{read},
 			command: func(eventID holdfast.ID, b holdfast.Booking) inventory.Command {
 				request := holdfast.BookingRequest{EventID: eventID, UserID: b.UserID, LockID: b.LockID}
-				return inventory.Book{BookingID: ids.New(), BookingRequest: request}
+				return inventory.Book{BookingID: mongodb.NewID(), BookingRequest: request}
 			},
 		}, {
 			name: "confirm", direct: true, want: []string{read, update, update, insert, commit},

@@ -77,7 +77,7 @@ func TestDeadProcess_HoldsUpNoCommandForLong(t *testing.T) {
 	for title, c := range map[string]deadProcessCase{
 		"acquire":                      {do: acquire(1, "key"), waits: true},
 		"acquire too many":             {do: acquire(9, ""), want: holdfast.CodeSeatsUnavailable},
-		"acquire too many, with a key": {do: acquire(9, "key"), want: holdfast.CodeSeatsUnavailable, waits: true}, // it is fenced
+		"acquire too many, with a key": {do: acquire(9, "key"), want: holdfast.CodeSeatsUnavailable, waits: true}, // it holds the event
 		"release":                      {do: release, waits: true},
 		"rename":                       {do: rename, waits: true},
 		"sweep":                        {do: sweep, waits: true},

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/groupcommit"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -17,56 +18,23 @@ func (p *Pipeline) Store() *store.Store { return p.store }
 // Do carries out a command that does not write the event.
 func (p *Pipeline) Do(ctx context.Context, c inventory.Command) (inventory.Result, error) {
 	var t *task
-	places := func() []mongodb.Place { return placesOfCommand(c, t.seen) }
-	// The commit of what a refusal wrote, such as a payment that has to go back, is proof enough.
+	// If a refusal has written something, such as a payment that has to be refunded, its commit confirms it.
 	isDoubtful := func(err error) bool { return mongodb.IsRefusal(err) && t.plan.IsEmpty() }
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), isDoubtful, places, func(ctx context.Context) (inventory.Result, error) {
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), isDoubtful, func(ctx context.Context) (inventory.Result, error) {
 		t = taskOf(ctx, ID{}, c)
 		return p.carryOut(ctx, t, c, readFirst)
 	})
 }
 
-// placesOf are the places of what a command in the queue of an event can refuse. They are made
-// when they are needed, because every request comes by here.
-func placesOf(eventID ID) func() []mongodb.Place {
-	return func() []mongodb.Place { return store.PlacesOf(eventID) }
-}
-
-// placesOfCommand is placesOf for a command that does not name its event. If there is an event,
-// the command has read it.
-func placesOfCommand(c inventory.Command, event ID) []mongodb.Place {
-	if !event.IsZero() {
-		return store.PlacesOf(event)
-	}
-	switch c := c.(type) {
-	case inventory.Book:
-		return store.PlacesOf(c.EventID)
-	case inventory.Extend:
-		return []mongodb.Place{store.PlaceOfLock(c.LockID)}
-	case inventory.Pay:
-		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
-	case inventory.Confirm:
-		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
-	case inventory.Cancel:
-		return []mongodb.Place{store.PlaceOfBooking(c.BookingID)}
-	case inventory.Refund:
-		return []mongodb.Place{store.PlaceOfPayment(c.PaymentID)}
-	default:
-		return store.PlacesOf(event)
-	}
-}
-
-// Sweep carries out a command in a transaction that writes the event before it reads, so
-// that other writers can't starve it. eventID is zero for bookings whose locks take no
-// seats.
+// Sweep carries out a command in a transaction that writes the event before it reads, so that other writers can't
+// starve it. eventID is zero for bookings whose locks take no seats.
 func (p *Pipeline) Sweep(ctx context.Context, eventID ID, c inventory.Command) (inventory.Result, error) {
 	return p.carryOut(ctx, taskOf(ctx, eventID, c), c, holdFirst)
 }
 
 // Change changes an event, ahead of the commands in its queue.
 func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEvent) (inventory.Result, error) {
-	places := placesOf(eventID)
-	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, places, func(ctx context.Context) (inventory.Result, error) {
+	return mongodb.ConfirmRefusal(ctx, p.store.DB(), holdfast.IsNotFound, func(ctx context.Context) (inventory.Result, error) {
 		t := taskOf(ctx, eventID, c)
 		t.needs.Seats = c.Sections != nil
 		if planID := c.SeatingPlanID; planID != nil {
@@ -79,18 +47,16 @@ func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEve
 	})
 }
 
-// Repair compares an event's counter with its locks, and corrects it if it is wrong. The
-// correction is nil if it is right.
-//
-// If a counter is no number, the event must not change until the write.
+// Repair compares an event's counter with its locks, and corrects it if it is wrong. The correction is nil if the
+// counter is right.
 func (p *Pipeline) Repair(ctx context.Context, eventID ID, runID string) (*inventory.Correction, error) {
 	c := inventory.Repair{RunID: runID}
 	result, err := p.measureFirst(ctx, taskOf(ctx, eventID, c), c, p.store.MeasureEvent)
 	return result.Correction, err
 }
 
-// RepairSeats compares the map of a seated event with its locks, and corrects it if it is wrong. The
-// result has what was found, and how many seats of the map were wrong.
+// RepairSeats compares the map of a seated event with its locks, and corrects it if it is wrong. The result says
+// what was found, and how many seats of the map were wrong.
 func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (result inventory.Result, isCorrected bool, err error) {
 	c := inventory.RepairSeats{RunID: runID}
 	t := taskOf(ctx, eventID, c)
@@ -98,10 +64,11 @@ func (p *Pipeline) RepairSeats(ctx context.Context, eventID ID, runID string) (r
 	return result, err == nil && !t.plan.IsEmpty(), err
 }
 
-// MendSeats is RepairSeats for a map that can't be read, as the next command that moves seats would repair it.
+// MendSeats is RepairSeats for a map that can't be read. Otherwise the next command that moves seats would repair
+// it.
 func (p *Pipeline) MendSeats(ctx context.Context, eventID ID) error {
 	result, isCorrected, err := p.RepairSeats(ctx, eventID, "")
-	if isCorrected { // otherwise another process has mended it meanwhile
+	if isCorrected { // otherwise another process has repaired it meanwhile
 		p.logMended(ctx, eventID, result.Corrected)
 	}
 	return err
@@ -112,62 +79,54 @@ func (p *Pipeline) logMended(ctx context.Context, eventID ID, corrected int64) {
 		slog.Any("eventId", eventID), slog.Int64("seats", corrected))
 }
 
-// maxMeasures bounds how often an event is measured, before a transaction holds it.
+// maxMeasures bounds how often an event is measured before a transaction holds it.
 const maxMeasures = 3
 
-// measureFirst carries out a command on what measure reads at a snapshot, before the transaction: an event may have
-// more locks than a transaction has time for. A guard sees to it that the event is still as it was read. A
-// transaction holds the event and reads only if other processes change it all the time, if no guard can match it, if
-// MongoDB can't evaluate a correction, or if the decision needs more than what was measured.
-//
-// A refusal is guarded like a change, and leaves nothing: its write raises the revision alone.
+// measureFirst carries out a command on a state that measure reads at a snapshot, before the transaction: an event
+// may have more locks than a transaction has time for. A guard checks that the event is still as it was read. A
+// transaction holds the event and reads in two cases only: other processes change the event all the time, or the
+// decision needs more than what was measured.
+// A refusal is guarded like a change, and writes nothing that a later read can see.
 func (p *Pipeline) measureFirst(
 	ctx context.Context, t *task, c inventory.Command, measure func(context.Context, ID) (inventory.State, error),
 ) (inventory.Result, error) {
-	defer p.memory.forget(t.eventID)
-	db := p.store.DB()
+	defer p.memory.forget(t.Key)
 	for range maxMeasures {
-		db.LearnUpgrade(ctx)
-		shared := db.Shared()
-		state, err := measure(ctx, t.eventID)
+		state, err := measure(ctx, t.Key)
 		if errors.Is(err, store.ErrMap) {
 			break // it is repaired first
+		}
+		if errors.Is(err, store.ErrStale) { // it was corrected meanwhile
+			continue
 		}
 		if err != nil {
 			return inventory.Result{}, mongodb.Translate(explain(err, c))
 		}
-		state.Fenced = true // by the write, which is guarded
+		state.Measured = true
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), p.rules)
 		if !needs.None() {
 			t.needs = t.needs.And(needs)
 			break
 		}
-		if t.plan.IsEmpty() && state.Event != nil && holdfast.CodeOf(t.results[0].Err) != "" {
-			t.plan.Event = &inventory.EventWrite{IfUnchanged: state.Event, Fence: true}
-		}
 		if t.plan.IsEmpty() {
 			return t.results[0], t.results[0].Err
 		}
-		if before := t.plan.Event.IfUnchanged; before != nil && before.Unguarded {
-			break
-		}
-		applied, err := p.store.Apply(ctx, []store.EventPlan{planOf(ctx, t.eventID, t.plan)}, func() error { return nil })
+		plans := []store.EventPlan{{EventID: t.Key, Plan: t.plan, Origins: t.origins()}}
+		applied, err := p.store.Apply(ctx, mongodb.TxOptions{}, plans, func() error { return nil })
 		switch {
 		case err == nil:
 			inventory.Complete(t.plan, t.results, applied[0].Now, applied[0].Event.Event)
 			return t.results[0], t.results[0].Err
-		case errors.As(err, new(store.RejectedEventError)) && t.plan.Event.Drift != nil: // as of a document with repeated fields
-			return p.carryOut(ctx, t, c, holdFirst)
-		case !errors.Is(err, store.ErrStale) && !db.RefusedAsFormer(ctx, err, shared):
+		case !errors.Is(err, store.ErrStale):
 			return inventory.Result{}, mongodb.Translate(explain(err, c))
 		}
 	}
 	return p.carryOut(ctx, t, c, holdFirst)
 }
 
-// Preview decides a command on a state that was read, and changes nothing. If the state is not enough, the
-// result is an error.
+// Preview decides a command on the given state, and changes nothing. If the state is not enough, the result is an
+// error.
 func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Plan, inventory.Result) {
 	plan, results, needs := inventory.Decide(s, []inventory.Command{c}, p.rules)
 	if !needs.None() {
@@ -176,8 +135,7 @@ func (p *Pipeline) Preview(s inventory.State, c inventory.Command) (inventory.Pl
 	return plan, results[0]
 }
 
-// order says whether a command's transaction reads its event first, or writes it first to
-// block other writers.
+// order says whether a command's transaction reads its event first, or writes it first to block other writers.
 type order bool
 
 const (
@@ -185,12 +143,9 @@ const (
 	holdFirst order = true
 )
 
-// taskOf is the task of one command.
+// taskOf returns the task of a single command.
 func taskOf(ctx context.Context, eventID ID, c inventory.Command) *task {
-	return &task{
-		eventID: eventID, commands: func() []inventory.Command { return []inventory.Command{c} },
-		origin: func(int) holdfast.Origin { return holdfast.OriginOf(ctx) },
-	}
+	return &task{group: group{groupcommit.Group[ID, queued]{Key: eventID, Commands: []queued{{Command: c, origin: holdfast.OriginOf(ctx)}}}}}
 }
 
 // carryOut runs one command without the queue.
@@ -200,9 +155,4 @@ func (p *Pipeline) carryOut(ctx context.Context, t *task, c inventory.Command, o
 		return inventory.Result{}, explain(err, c)
 	}
 	return t.results[0], t.results[0].Err
-}
-
-// planOf is the plan of one command.
-func planOf(ctx context.Context, eventID ID, p inventory.Plan) store.EventPlan {
-	return store.EventPlan{EventID: eventID, Plan: p, Origin: func(int) holdfast.Origin { return holdfast.OriginOf(ctx) }}
 }

@@ -43,7 +43,7 @@ func (p *Pipeline) Commit(ctx context.Context, commands map[ID][]inventory.Comma
 	return results, nil
 }
 
-// CommitGroups is Commit, with all that the queue is told of each event.
+// CommitGroups is Commit. It returns everything that the queue learns of each event.
 func (p *Pipeline) CommitGroups(
 	ctx context.Context, commands map[ID][]inventory.Command,
 ) (map[ID]groupcommit.GroupResult[inventory.Result], error) {

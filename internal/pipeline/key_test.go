@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -21,12 +21,12 @@ func TestKey_UsedInAnotherProcess(t *testing.T) {
 	first := submit(t, elsewhere, eventID, used).Lock
 	again := func(change func(c *inventory.Acquire)) inventory.Acquire {
 		c := used
-		c.LockID = ids.New()
+		c.LockID = mongodb.NewID()
 		change(&c)
 		return c
 	}
 	same, otherSeats := func(*inventory.Acquire) {}, func(c *inventory.Acquire) { c.Seats = 4 }
-	otherUser, otherKey := func(c *inventory.Acquire) { c.UserID = ids.New() }, func(c *inventory.Acquire) { c.Key = "other" }
+	otherUser, otherKey := func(c *inventory.Acquire) { c.UserID = mongodb.NewID() }, func(c *inventory.Acquire) { c.Key = "other" }
 	results, err := p.Commit(w.Ctx(), map[holdfast.ID][]inventory.Command{eventID: {
 		again(otherUser), again(same), again(otherSeats), again(otherKey), again(otherKey), acquire(eventID, 1, ""),
 	}})
@@ -81,7 +81,7 @@ func TestKey_ReturnsItsLockInItsPresentState(t *testing.T) {
 				if process == "another process" {
 					p = newProcess(t, w)
 				}
-				request.LockID = ids.New()
+				request.LockID = mongodb.NewID()
 				result := submit(t, p, eventID, request)
 				if !result.Replayed || result.Lock.ID != lock.ID || result.Lock.Status != c.want {
 					t.Errorf("%s: %+v, want %s", process, result, c.want)

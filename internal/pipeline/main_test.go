@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -66,19 +65,15 @@ func (r *recorder) monitor() *event.CommandMonitor {
 	}}
 }
 
-// kindOfWrite is write, guarded or fence.
+// kindOfWrite is write or guarded.
 func kindOfWrite(command bson.Raw) string {
-	if _, err := command.LookupErr("autocommit"); err != nil {
-		return fence
-	}
 	if _, err := command.LookupErr("query", "_id"); err != nil { // but $and
 		return guarded
 	}
 	return write
 }
 
-// of returns the names of the commands that do sends. A fence is named before its read,
-// which is sent at the same time.
+// of returns the names of the commands that do sends.
 func (r *recorder) of(do func()) []string {
 	r.mu.Lock()
 	r.names = nil
@@ -86,17 +81,12 @@ func (r *recorder) of(do func()) []string {
 	do()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	names := slices.Clone(r.names)
-	for i := 1; i < len(names); i++ {
-		if names[i] == fence && names[i-1] == read && (i+1 == len(names) || names[i+1] != read) {
-			names[i-1], names[i] = fence, read
-		}
-	}
-	return names
+	return slices.Clone(r.names)
 }
 
 func acquire(eventID holdfast.ID, seats int64, key string) inventory.Acquire {
-	return inventory.Acquire{LockID: ids.New(), LockRequest: holdfast.LockRequest{EventID: eventID, UserID: ids.New(), Seats: seats, Key: key}}
+	request := holdfast.LockRequest{EventID: eventID, UserID: mongodb.NewID(), Seats: seats, Key: key}
+	return inventory.Acquire{LockID: mongodb.NewID(), LockRequest: request}
 }
 
 // submit submits a command, and fails the test if it is refused.

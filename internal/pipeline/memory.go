@@ -3,40 +3,37 @@ package pipeline
 import (
 	"sync"
 
-	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// maxRemembered bounds the remembered events. A forgotten event costs a read.
+// maxRemembered bounds the number of cached events. An event that is not cached costs a read.
 const maxRemembered = 10_000
 
-// maxRememberedSeats bounds the seats of the remembered occupancies: each keeps its hall in memory.
+// maxRememberedSeats bounds the seats of all cached occupancies, because each of them keeps its hall in memory.
 const maxRememberedSeats = 1_000_000
 
-// memory is a cache of events, as the last commit or read of this process left them. An
-// entry may be out of date: a commit that relies on it then fails.
+// memory is a cache of events, as the last commit or read of this process left them. An entry may be out of date: a
+// commit that relies on it then fails.
 type memory struct {
 	off    bool
 	mu     sync.Mutex
 	events map[ID]remembered
 	seats  int // of the occupancies
-	// contested are the seated events that other processes write too.
+	// contested contains the seated events that other processes write too.
 	contested map[ID]bool
 }
 
-// remembered is an event. If it is seated, it may come with its occupancy, of the same revision.
+// remembered is a cached event. A seated event may come with its occupancy, which has the same revision.
 type remembered struct {
 	inventory.Event
 
 	seats *seating.Occupancy
 }
 
-// recall returns the remembered event. An event that is not remembered is presumed to
-// sell, which saves a read if that is true. nil: the state must be read.
-//
-// An occupancy has one owner: recall takes it out of the memory, and keep puts it back. Until then other
-// runs read the map.
+// recall returns the cached event, or nil if it must be read.
+// An occupancy has one owner: recall removes it from the cache, and keep puts it back. In the meantime other runs
+// read the map from the database.
 func (m *memory) recall(id ID) (*inventory.Event, *seating.Occupancy) {
 	if m.off || id.IsZero() {
 		return nil, nil
@@ -45,8 +42,7 @@ func (m *memory) recall(id ID) (*inventory.Event, *seating.Occupancy) {
 	defer m.mu.Unlock()
 	r, ok := m.events[id]
 	if !ok {
-		e := presumed(id)
-		return &e, nil
+		return nil, nil
 	}
 	if r.seats != nil {
 		m.set(id, remembered{Event: r.Event})
@@ -54,16 +50,7 @@ func (m *memory) recall(id ID) (*inventory.Event, *seating.Occupancy) {
 	return &r.Event, r.seats
 }
 
-const plenty = 1 << 40
-
-func presumed(id ID) inventory.Event {
-	return inventory.Event{
-		Event:    holdfast.Event{ID: id, TotalSeats: plenty, AvailableSeats: plenty, Status: holdfast.OnSale},
-		HasTotal: true, Countable: true,
-	}
-}
-
-// keep remembers an event, and its occupancy if it is given. The caller must not use that any more.
+// keep caches an event, and its occupancy if it is given. The caller must not use the occupancy after that.
 func (m *memory) keep(e inventory.Event, seats *seating.Occupancy) {
 	if m.off {
 		return
@@ -79,7 +66,7 @@ func (m *memory) keep(e inventory.Event, seats *seating.Occupancy) {
 	m.set(e.ID, remembered{e, seats})
 }
 
-// dropOccupancies forgets all occupancies: each costs a read of its map.
+// dropOccupancies drops all occupancies. Each of them then costs a read of its map.
 func (m *memory) dropOccupancies() {
 	for id, r := range m.events {
 		if r.seats != nil {
@@ -117,7 +104,7 @@ func (m *memory) isContested(id ID) bool {
 	return m.contested[id]
 }
 
-// sells reports whether an event has seats, as far as is known, and no other process is known to write it.
+// sells reports whether, by the cache, an event has available seats, and other processes do not write it.
 func (m *memory) sells(id ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +112,7 @@ func (m *memory) sells(id ID) bool {
 	return !m.contested[id] && (!known || r.AvailableSeats > 0)
 }
 
-// revision is that of the remembered event; known is false if there is none.
+// revision returns the revision of the cached event; known is false if the event is not cached.
 func (m *memory) revision(id ID) (revision int64, known bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// maxKeys is how many keys a generation of repeats has. Two are kept.
+// maxKeys bounds the keys of one generation of repeats. Two generations are kept.
 const maxKeys = 1 << 15
 
-// repeats tells which requests this process has had lately, by their idempotency keys. A request whose key is in use
-// fails its transaction, so that it had better not share one. It keeps hashes: where two are equal, a request goes
-// without sharing.
+// repeats remembers the idempotency keys of this process's latest requests. A request whose key is in use fails its
+// transaction, so it should not share a transaction with other events. repeats keeps hashes: if two keys have the
+// same hash, a request does not share although it could.
 type repeats struct {
 	seed maphash.Seed
 
-	mu             sync.Mutex
-	recent, former map[uint64]struct{}
+	mu               sync.Mutex
+	recent, previous map[uint64]struct{}
 }
 
 func newRepeats() *repeats {
@@ -31,10 +31,10 @@ func (r *repeats) note(user ID, key string) (before bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, isRecent := r.recent[h]
-	_, isFormer := r.former[h]
+	_, wasPrevious := r.previous[h]
 	if len(r.recent) >= maxKeys {
-		r.recent, r.former = map[uint64]struct{}{}, r.recent
+		r.recent, r.previous = map[uint64]struct{}{}, r.recent
 	}
 	r.recent[h] = struct{}{}
-	return isRecent || isFormer
+	return isRecent || wasPrevious
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -16,85 +15,63 @@ import (
 )
 
 const (
-	// maxConflicts is how often a plan may go stale before the run holds the event: it
-	// then writes the event before it reads, so other writers can't starve it. The first
-	// attempts read first: they block the event's other writers for a shorter time.
+	// maxConflicts is how often a plan may go stale before the run holds the event: the run then writes the event
+	// before it reads, so that other writers can't starve it. The first attempts read first, which blocks the
+	// event's other writers for a shorter time.
 	maxConflicts = 5
-	// runTimeout bounds a run with all its repetitions.
+	// maxStaleHeld is how often a plan may go stale in a transaction that holds the event. Nothing else can change the event
+	// then, so a guard can't hold: a document contradicts its schema, or the decision.
+	maxStaleHeld = 3
+	// runTimeout bounds a run with all its retries.
 	runTimeout = 15 * time.Second
-	// maxSpares is how many due locks a run finds out that MongoDB does not end, one by one.
-	maxSpares = 20
-	// maxLoads bounds how often a decision asks for more.
-	maxLoads = 8
-	// fenceTimeout bounds a read that begins with a fence. A dead process's transaction
-	// may hold the event. Only a transaction finds and ends it, so the next attempt is one.
-	fenceTimeout = time.Second
-	retryDelay   = 2 * time.Millisecond
+	// maxLoads bounds how often a decision may request more data.
+	maxLoads   = 8
+	retryDelay = 2 * time.Millisecond
 )
 
-// task is the commands of one event in a run.
+// task contains the commands of one event in a run, and their progress.
 type task struct {
-	eventID   ID
-	commands  func() []inventory.Command
-	abandoned func(i int) bool    // nil: no caller can give up
-	remote    func(i int) *remote // a caller in another process; nil: it is in this one
-	origin    func(command int) holdfast.Origin
+	group
 
 	needs inventory.Needs // what the decision needed so far
 	read  *inventory.Event
-	held  *inventory.State   // what the write that holds the event has returned, for the first decision
-	known store.Known        // the event that this run has from the memory, with its occupancy if there is one
+	held  *inventory.State   // the state that the write which holds the event has returned, for the first decision
+	known store.Known        // the event that this run has taken from the cache, with its occupancy if there is one
 	seats *seating.Occupancy // as the decision has left it; nil: it did not use it
-	seen  ID                 // the event that was read, also if the commands don't name one
 
 	decidedOn *inventory.Event
 	plan      inventory.Plan
 	results   []inventory.Result
 	applied   store.Applied
-	proof     *proof // of the plan's refusals, under way
-	hasRemote bool   // there are commands of other processes
-	// isContended: other processes wrote the event lately.
-	isContended bool
-	isApart     bool // its event can't be part of a shared transaction; see share
+	isApart   bool // its event can't be part of a shared transaction; see share
 }
 
 // run carries tasks through load, decide and apply, in one transaction.
 type run struct {
 	pipeline *Pipeline
 	tasks    []*task
+	tx       mongodb.TxOptions
 	lookup   *lookup
-	writer   int32                  // noted in contended events; 0: not noted
+	writer   int32                  // noted in contended events; 0 if it is not noted
 	unknown  map[ID]*holdfast.Error // users that do not exist
 	keyClash bool                   // a key of the commands is in use
-	// hold: the transaction writes the events before it reads.
-	hold          bool
-	conflicts     int // how often the plans went stale
-	heldConflicts int // of these, in transactions that held their events
-	spared        int // how often MongoDB rejected the change of a lock
-	wrongMaps     int // how often the map of a seated event was wrong
+	// unusable has the keys that a unique index refuses again and again: see inventory.State.
+	unusable   map[inventory.UserKey]bool
+	unsellable []string
+	// hold says that the transaction writes the events before it reads.
+	hold      bool
+	conflicts int // how often the plans went stale
+	staleHeld int // how often they went stale in a transaction that held the event
+	wrongMaps int // how often the map of a seated event was wrong
 }
 
 const (
-	// errAbandoned says that a caller has given up since its command was decided.
-	errAbandoned = mongodb.AbortError("a caller has given up")
-	// errUnguarded says that no condition can match the revision that a plan relies on.
-	// Only a transaction that holds the event can carry it out.
-	errUnguarded = mongodb.AbortError("the event's revision is no whole number")
-	// errUnmatchable says that plans went stale although their transactions held the
-	// event: no condition of a plan matches a document of other software. The queue then
-	// commits the commands one by one.
-	errUnmatchable = mongodb.AbortError("a document can't be guarded")
+	// errDecideAgain says that the last check before the commit has found something that the decision did not know:
+	// a caller has given up, or a user does not exist.
+	errDecideAgain = mongodb.AbortError("a caller has given up, or a user does not exist")
+	// errNeedsHold says that the decision has to be made in a transaction that holds the event.
+	errNeedsHold = mongodb.AbortError("the event has to be held")
 )
-
-// maxHeldConflicts bounds how often a plan goes stale in a transaction that holds the
-// event.
-const maxHeldConflicts = 3
-
-// readError is the error of a read outside of a transaction.
-type readError struct{ cause error }
-
-func (e readError) Error() string { return "the event could not be read: " + e.cause.Error() }
-func (e readError) Unwrap() error { return e.cause }
 
 // do decides and applies until the plans are written.
 func (r *run) do(ctx context.Context) error {
@@ -102,105 +79,71 @@ func (r *run) do(ctx context.Context) error {
 	defer cancel()
 	r.holdContested()
 	for {
-		db := r.pipeline.store.DB()
-		db.LearnUpgrade(ctx)
-		shared := db.Shared()
+		cause := r.attempt(ctx)
 		var err error
-		if r.hold {
-			err = mongodb.Do(ctx, db, r.attemptHolding)
-		} else {
-			err = r.attempt(ctx)
-		}
-		var failed readError
 		switch {
-		case err == nil:
+		case cause == nil:
 			r.remember()
-			r.tellPaid()
+			r.reportPaid()
 			return nil
-		case errors.Is(err, store.ErrStale):
-			if r.hold {
-				r.heldConflicts++
-			}
-			r.contend()
-			if r.heldConflicts >= maxHeldConflicts {
-				return errUnmatchable
-			}
-		case errors.Is(err, errAbandoned), errors.Is(err, store.ErrClock), db.RefusedAsFormer(ctx, err, shared), r.spares(err):
-		case errors.Is(err, store.ErrKeyInUse):
-			if r.keyClash { // the keys were read: another unique index refuses a document
-				return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(err)
-			}
-			r.keyClash = true
-			for _, t := range r.tasks {
-				t.needs = t.needs.And(inventory.RepeatNeeds(t.commands()))
-			}
-		case errors.Is(err, store.ErrSeatTaken), errors.Is(err, store.ErrMap):
-			if err := r.mend(ctx, err); err != nil {
-				r.forget()
-				return err
-			}
-		case r.writer != 0 && errors.As(err, new(store.RejectedEventError)): // other software may have left something in its place
-			r.writer = 0
-		case errors.Is(err, errUnproven):
-			r.readProofs()
-		case errors.Is(err, errUnknownUsers):
-			r.unknown = r.lookup.unknown
-		case errors.Is(err, errUnguarded), errors.Is(err, errNeedsLocks), errors.As(err, &failed) && ctx.Err() == nil:
+		case errors.Is(cause, errNeedsHold): // what is remembered is still good
 			r.hold = true
-		case errors.Is(err, errLeft):
-			r.forget()
-			return err
+			continue
+		case errors.Is(cause, store.ErrStale):
+			err = r.contend(cause)
+		case errors.Is(cause, errDecideAgain), errors.Is(cause, store.ErrClock):
+		case isContradiction(cause):
+			err = r.resolve(ctx, cause)
 		default:
-			r.forget()
-			return mongodb.Translate(err)
+			err = mongodb.Translate(cause)
 		}
 		r.forget()
+		if err != nil {
+			return err
+		}
 		r.conflicts++
 		r.hold = r.hold || r.conflicts >= maxConflicts
-		if pauseErr := pause(ctx, r.conflicts); pauseErr != nil {
-			return mongodb.ConflictError(errors.Join(err, pauseErr))
+		if err := pause(ctx, r.conflicts); err != nil {
+			return mongodb.ConflictError(errors.Join(cause, err))
 		}
 	}
 }
 
-// spares reports whether MongoDB rejected the change of a lock that the plans only reclaim: the next
-// attempt can take another one. After maxSpares it takes none of those that were planned.
-func (r *run) spares(err error) bool {
-	var rejected store.RejectedLocksError
-	if !errors.As(err, &rejected) {
-		return false
-	}
-	r.spared++
-	for _, t := range r.tasks {
-		reclaimed := t.reclaimed()
-		among := slices.DeleteFunc(slices.Clone(reclaimed), func(id ID) bool { return !slices.Contains(rejected.IDs, id) })
-		if len(among) == 0 {
-			continue
-		}
-		all := r.spared > maxSpares
-		if all {
-			among = reclaimed
-		}
-		r.pipeline.store.Spare(t.eventID, among, all)
-		return true
-	}
-	return false
+// isContradiction reports whether MongoDB, or a damaged map, contradicts the decision.
+func isContradiction(err error) bool {
+	return errors.Is(err, store.ErrKeyInUse) || errors.Is(err, store.ErrSeatTaken) || errors.Is(err, store.ErrMap)
 }
 
-// reclaimed are the locks that the plan ends for their seats: no command names them.
-func (t *task) reclaimed() (ids []ID) {
-	if !t.needs.Reclaim && len(t.needs.Holders) == 0 {
+// resolve prepares the next attempt for the contradiction that this attempt has met.
+func (r *run) resolve(ctx context.Context, cause error) error {
+	if errors.Is(cause, store.ErrKeyInUse) {
+		return r.readKeys(cause)
+	}
+	return r.mend(ctx, cause)
+}
+
+// readKeys makes the next attempt read the keys and IDs of its commands. If this attempt has read them, one of the
+// keys is in a lock that does not count; only the command with that key is refused.
+func (r *run) readKeys(cause error) error {
+	if !r.keyClash {
+		r.keyClash = true
+		for _, t := range r.tasks {
+			t.needs = t.needs.And(inventory.RepeatNeeds(t.commands()))
+		}
 		return nil
 	}
-	for _, w := range t.plan.Locks {
-		if !slices.Contains(t.needs.Locks, w.ID) {
-			ids = append(ids, w.ID)
-		}
+	key, found := store.UsedKey(cause)
+	if !found || r.unusable[key] {
+		return holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.").By(cause)
 	}
-	return ids
+	if r.unusable == nil {
+		r.unusable = map[inventory.UserKey]bool{}
+	}
+	r.unusable[key] = true
+	return nil
 }
 
-// remember keeps the events as they were written or, where nothing was written, read.
+// remember caches the events as they were written or, if they were not written, as they were read.
 func (r *run) remember() {
 	for _, t := range r.tasks {
 		r.settleContest(t)
@@ -225,8 +168,8 @@ func (r *run) remember() {
 	}
 }
 
-// tellPaid tells the observer of the payments that were made.
-func (r *run) tellPaid() {
+// reportPaid passes the plans that made payments to the observer.
+func (r *run) reportPaid() {
 	for _, t := range r.tasks {
 		if paid := r.pipeline.paid; paid != nil && len(t.plan.NewPayments) > 0 {
 			paid(t.plan)
@@ -234,17 +177,16 @@ func (r *run) tellPaid() {
 	}
 }
 
-// forget drops the remembered events: they may be out of date. It drops the occupancies of this run too,
-// which have what was not committed.
+// forget drops the events from the cache, because they may be out of date. It also drops the occupancies of this
+// run, which contain changes that were not committed.
 func (r *run) forget() {
 	for _, t := range r.tasks {
 		t.known, t.seats = store.Known{}, nil
-		r.pipeline.memory.forget(t.eventID)
+		r.pipeline.memory.forget(t.Key)
 	}
 }
 
-// pause waits for a random time, so that other transactions can commit. It does not wait
-// before the first repetition.
+// pause waits for a random time, so that other transactions can commit. It does not wait before the first retry.
 func pause(ctx context.Context, conflicts int) error {
 	if conflicts == 1 {
 		return ctx.Err()
@@ -260,23 +202,30 @@ func pause(ctx context.Context, conflicts int) error {
 	}
 }
 
-// attemptHolding is an attempt in a transaction that writes the events first.
-func (r *run) attemptHolding(ctx context.Context) error {
-	for _, t := range r.tasks {
-		if t.eventID.IsZero() {
-			continue
-		}
-		if err := r.holdEvent(ctx, t); err != nil {
-			return err
-		}
+// attempt decides and applies once. If the run holds its events, it does so in a transaction that writes them first.
+func (r *run) attempt(ctx context.Context) error {
+	if !r.hold {
+		return r.decideAndApply(ctx)
 	}
-	return r.attempt(ctx)
+	isRepeated := false
+	_, err := mongodb.InTxWith(ctx, r.pipeline.store.DB(), r.tx, func(ctx context.Context) (struct{}, error) {
+		if isRepeated { // this is a retry after a conflict: the cached event is out of date
+			r.forget()
+		}
+		isRepeated = true
+		for _, t := range r.tasks {
+			if err := r.holdEvent(ctx, t); err != nil {
+				return struct{}{}, err
+			}
+		}
+		return struct{}{}, r.decideAndApply(ctx)
+	})
+	return err
 }
 
-// attempt decides and applies once.
-func (r *run) attempt(ctx context.Context) error {
+func (r *run) decideAndApply(ctx context.Context) error {
 	for _, t := range r.tasks {
-		t.applied, t.proof = store.Applied{}, nil
+		t.applied = store.Applied{}
 		if err := r.decide(ctx, t); err != nil {
 			return err
 		}
@@ -284,21 +233,19 @@ func (r *run) attempt(ctx context.Context) error {
 	return r.apply(ctx)
 }
 
-// apply writes what was decided in one transaction.
+// apply writes the decision in one transaction.
 func (r *run) apply(ctx context.Context) error {
 	var plans []store.EventPlan
 	for _, t := range r.tasks {
 		if !t.plan.IsEmpty() {
-			plans = append(plans, store.EventPlan{EventID: t.eventID, Plan: t.plan, Origin: t.origin, Writer: r.writer,
-				IsContended: t.isContended, IsExpected: r.conflicts == 0 && (r.hold || !t.isContended)})
+			plans = append(plans, store.EventPlan{EventID: t.Key, Plan: t.plan, Origins: t.origins(), Writer: r.writer,
+				IsContended: t.Contended, IsExpected: r.conflicts == 0 && (r.hold || !t.Contended)})
 		}
 	}
 	if len(plans) == 0 {
 		return r.beforeCommit()
 	}
-	end := r.startProofs(ctx)
-	defer end()
-	applied, err := r.pipeline.store.Apply(ctx, plans, r.beforeCommit)
+	applied, err := r.pipeline.store.Apply(ctx, r.tx, plans, r.beforeCommit)
 	if err != nil {
 		return err
 	}
@@ -314,36 +261,26 @@ func (r *run) apply(ctx context.Context) error {
 	return nil
 }
 
-// beforeCommit is the last check. Users that do not exist get no seats. A caller that has
-// given up since the decision may have asked elsewhere. This is checked last, because the
-// search for users and the proofs take time.
+// beforeCommit is the last check. It refuses seats to users that do not exist. A caller that has given up since the
+// decision may have sent its request to another process. That is checked last, because the lookup of users takes
+// time.
 func (r *run) beforeCommit() error {
 	if r.unknown == nil { // the commands of unknown users are not refused yet
-		if err := r.lookup.wait(); err != nil {
+		unknown, err := r.lookup.wait()
+		if err != nil {
 			return err
+		}
+		if len(unknown) > 0 {
+			r.unknown = unknown
+			return errDecideAgain
 		}
 	}
 	for _, t := range r.tasks {
-		if err := t.proof.wait(t.plan); err != nil {
-			return err
-		}
-	}
-	var remotes []*remote
-	for _, t := range r.tasks {
-		if t.abandoned == nil {
-			continue
-		}
 		for i, result := range t.results {
-			if result.Acquires() && t.abandoned(i) {
-				return errAbandoned
-			}
-			if caller := t.remote(i); caller != nil && result.Err == nil {
-				remotes = append(remotes, caller)
+			if result.Acquires() && t.Abandoned(i) {
+				return errDecideAgain
 			}
 		}
-	}
-	if !askRemotes(remotes) {
-		return errAbandoned
 	}
 	return nil
 }

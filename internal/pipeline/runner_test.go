@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -71,8 +70,8 @@ func checkNotSplit(t *testing.T, reject func(w *env, eventID holdfast.ID)) {
 	}
 }
 
-// The queue learns each event's revision and how long the transaction took: they set its pace
-// beside other processes.
+// The queue learns each event's revision and the duration of the transaction. From these it computes the pace while
+// other processes write the event too.
 func TestCommit_TellsThePace(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -148,47 +147,6 @@ func TestSweep_ReadsTheEventThatItHolds(t *testing.T) {
 	}
 	if status := w.Lock(due.ID).Status; status != holdfast.LockExpired {
 		t.Errorf("the due lock is %s", status)
-	}
-}
-
-// A refusal is confirmed where the document would be: of the event that the command names or has
-// read, else of the lock or the booking.
-func TestPlaces_OfRefusals(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	eventID := w.Event(10)
-	lock := w.Acquire(eventID, 1, testenv.Soon())
-	if _, err := w.Seats.ReleaseLock(w.Ctx(), lock.ID); err != nil {
-		t.Fatal(err)
-	}
-	none := ids.New()
-	request := holdfast.BookingRequest{EventID: none, UserID: none, LockID: none}
-	for name, c := range map[string]struct {
-		command    inventory.Command
-		collection string
-		id         holdfast.ID
-	}{
-		"a lock that has ended":     {inventory.Extend{LockID: lock.ID, Until: testenv.Soon()}, "events", eventID},
-		"a lock that is not there":  {inventory.Extend{LockID: none, Until: testenv.Soon()}, "seatlocks", none},
-		"a booking of no lock":      {inventory.Book{BookingID: ids.New(), BookingRequest: request}, "events", none},
-		"a payment of no booking":   {inventory.Pay{BookingID: none}, "bookings", none},
-		"a confirmation of none":    {inventory.Confirm{BookingID: none}, "bookings", none},
-		"a cancellation of nothing": {inventory.Cancel{BookingID: none}, "bookings", none},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var collections []string
-			var asked []holdfast.ID
-			process := watched(t, w, &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
-				if level, _ := e.Command.Lookup("readConcern", "level").StringValueOK(); level == "linearizable" {
-					id, _ := e.Command.Lookup("filter", "_id").ObjectIDOK()
-					collections, asked = append(collections, e.Command.Lookup("find").StringValue()), append(asked, holdfast.ID(id))
-				}
-			}})
-			_, err := newProcess(t, process).Do(w.Ctx(), c.command)
-			if !mongodb.IsRefusal(err) || !slices.Equal(collections, []string{c.collection}) || !slices.Equal(asked, []holdfast.ID{c.id}) {
-				t.Errorf("%v was confirmed in %v for %v, want %s for %v", err, collections, asked, c.collection, c.id)
-			}
-		})
 	}
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Other software removes what Holdfast has noted of an event. The event comes back to the revision and the counter
-// that a process remembers, with other seats taken: the process does not sell them again.
+// The internal fields of an event were removed by hand. The event gets the revision and the counter again that a
+// process has cached, with other seats taken. The process does not sell those seats.
 func TestSeated_ARevisionThatWasSetBackIsNotRemembered(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	withoutSeatIndex(t, w)
+	w.DropSeatIndex()
 	eventID := newSeated(t, w)
 	p, other := newProcess(t, w), newProcess(t, w)
 	for range 3 {

@@ -4,13 +4,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// A seat that a lock has is in no other lock. The decision and the unique index see to it, each of them alone.
+// A seat is in one lock only. Both the decision and the unique index ensure that, each without the other.
 func TestSeated_NoSeatIsInTwoLocks(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -20,7 +19,7 @@ func TestSeated_NoSeatIsInTwoLocks(t *testing.T) {
 	for _, c := range []inventory.Command{
 		named(eventID, "a-1-1"), named(eventID, "a-1-2", "a-1-1"),
 		inventory.ChangeSeats{LockID: own.ID, Seats: 1, Wish: holdfast.Wish{SeatIDs: []string{"a-1-1"}}},
-		inventory.Block{LockID: ids.New(), SeatIDs: []string{"a-1-1"}},
+		inventory.Block{LockID: mongodb.NewID(), SeatIDs: []string{"a-1-1"}},
 	} {
 		if _, err := p.Submit(w.Ctx(), eventID, c); err == nil {
 			t.Errorf("%T has got the seat of another lock", c)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -141,7 +140,7 @@ func always() error { return nil }
 func TestSettle_ACommitThatHappened(t *testing.T) {
 	t.Parallel()
 	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
-		if _, err := w.Store.Apply(w.Ctx(), sent, always); err != nil {
+		if _, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, sent, always); err != nil {
 			t.Fatal(err)
 		}
 		settle(t, w, eventID, c, s)
@@ -159,7 +158,7 @@ func TestSettle_ACommitThatIsStillInFlight(t *testing.T) {
 				written, answer := make(chan struct{}), make(chan error, 1)
 				proceed := make(chan struct{})
 				go func() {
-					_, err := w.Store.Apply(w.Ctx(), sent, func() error { close(written); <-proceed; return outcome })
+					_, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, sent, func() error { close(written); <-proceed; return outcome })
 					answer <- err
 				}()
 				<-written
@@ -197,7 +196,7 @@ func TestSettle_WaitsForACommitInFlightEvenIfItGrantsNothing(t *testing.T) {
 	sent := planOf(t, w, eventID, c)
 	written, proceed, answer := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		_, err := w.Store.Apply(w.Ctx(), sent, func() error { close(written); <-proceed; return nil })
+		_, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, sent, func() error { close(written); <-proceed; return nil })
 		answer <- err
 	}()
 	<-written
@@ -226,7 +225,7 @@ func TestSettle_ACommitThatArrivesTooLate(t *testing.T) {
 	t.Parallel()
 	eachSettleCase(t, func(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command, sent []store.EventPlan, s settleCase) {
 		settle(t, w, eventID, c, s)
-		_, err := w.Store.Apply(w.Ctx(), sent, always)
+		_, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, sent, always)
 		if !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrKeyInUse) {
 			t.Errorf("got %v, want ErrStale or ErrKeyInUse", err)
 		}
@@ -256,7 +255,7 @@ func TestSettle_FindsTheLockOfAnAbandonedCommand(t *testing.T) {
 	w := testenv.New(t)
 	eventID := w.Event(10)
 	c := acquire(eventID, 5, "")
-	if _, err := w.Store.Apply(w.Ctx(), planOf(t, w, eventID, c), always); err != nil {
+	if _, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, planOf(t, w, eventID, c), always); err != nil {
 		t.Fatal(err)
 	}
 	c.Abandoned = true
@@ -280,7 +279,7 @@ func TestSettle_ReplaysTheLockOfAKeyThatWasUsedElsewhere(t *testing.T) {
 	eventID := w.Event(10)
 	c := acquire(eventID, 5, "key")
 	elsewhere := c
-	elsewhere.LockID = ids.New()
+	elsewhere.LockID = mongodb.NewID()
 	first := submit(t, newProcess(t, w), eventID, elsewhere)
 	results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
 	if err != nil || results[0].Err != nil || !results[0].Replayed || results[0].Lock.ID != first.Lock.ID {

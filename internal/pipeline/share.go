@@ -9,30 +9,27 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// mayShare reports whether a command may be in a transaction with commands of other events: one that is usually decided on
-// what is remembered, which a refusal and a repeated request are not. Behind mongos events may be on several shards, and a
-// transaction on several shards costs more than several transactions.
+// mayShare reports whether a command may be in a transaction with commands of other events. That is for commands
+// that the cached event usually decides. It does not decide refusals and repeated requests.
 func (p *Pipeline) mayShare(c queued) bool {
 	acquire, acquires := c.Command.(inventory.Acquire)
 	if acquires && acquire.Key != "" && p.repeats.note(acquire.UserID, acquire.Key) {
 		return false
 	}
-	return acquires && !c.lost && !p.store.DB().Sharded() && p.memory.sells(acquire.EventID)
+	return acquires && p.memory.sells(acquire.EventID)
 }
 
-// share carries out tasks of several events in one transaction, each decided on the event as it is remembered. A
-// task that needs more is left apart. If the transaction fails, by a guard or by anything else, share returns the
-// error: the queue then commits each event by itself, by do, which knows what helps.
+// share carries out tasks of several events in one transaction, each decided on its cached event. It leaves out a
+// task that needs more. If the transaction fails for any reason, share returns the error: the queue then commits
+// each event by itself, with do, which handles the failure.
 func (r *run) share(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, runTimeout)
 	defer cancel()
-	r.pipeline.store.DB().LearnUpgrade(ctx)
 	err := r.readForgotten(ctx)
 	if err == nil {
 		err = r.attemptShared(ctx)
 	}
-	if errors.Is(err, errUnknownUsers) || errors.Is(err, errAbandoned) { // they are refused when they are decided again
-		r.unknown = r.lookup.unknownUsers()
+	if errors.Is(err, errDecideAgain) { // the commands of unknown users are refused in the next attempt
 		for _, t := range r.tasks {
 			r.undo(t)
 		}
@@ -46,12 +43,12 @@ func (r *run) share(ctx context.Context) error {
 	return nil
 }
 
-// readForgotten reads the events that are not remembered.
+// readForgotten reads the events that are not cached.
 func (r *run) readForgotten(ctx context.Context) error {
 	var forgotten []ID
 	for _, t := range r.tasks {
-		if _, known := r.pipeline.memory.revision(t.eventID); !known && !r.pipeline.memory.off {
-			forgotten = append(forgotten, t.eventID)
+		if _, known := r.pipeline.memory.revision(t.Key); !known && !r.pipeline.memory.off {
+			forgotten = append(forgotten, t.Key)
 		}
 	}
 	if len(forgotten) == 0 {
@@ -64,8 +61,8 @@ func (r *run) readForgotten(ctx context.Context) error {
 	return err
 }
 
-// attemptShared decides and applies once. It leaves all tasks apart if only one is left: Apply waits for what a single
-// event needs, and the others would wait for it too.
+// attemptShared decides and applies once. If only one task is left, it leaves out that one too: Apply waits for what
+// a single event needs, and the other events would wait for it.
 func (r *run) attemptShared(ctx context.Context) error {
 	shared := 0
 	for _, t := range r.tasks {
@@ -86,21 +83,20 @@ func (r *run) attemptShared(ctx context.Context) error {
 	return nil
 }
 
-// decideRemembered decides a task's commands on the remembered event; false: that is not enough.
+// decideRemembered decides a task's commands on the cached event. It returns false if that is not enough.
 func (r *run) decideRemembered(t *task) bool {
-	t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.eventID)
-	if t.known.Event == nil || isPresumed(*t.known.Event) || r.pipeline.memory.isContested(t.eventID) {
+	t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.Key)
+	if t.known.Event == nil || r.pipeline.memory.isContested(t.Key) {
 		return false
 	}
 	t.decidedOn, t.seats, t.read = t.known.Event, t.known.Seats, nil
 	var needs inventory.Needs
 	t.plan, t.results, needs = inventory.Decide(
 		inventory.State{Event: t.known.Event, Seats: t.known.Seats, Unknown: r.unknown}, t.commands(), r.pipeline.rules)
-	w := t.plan.Event
-	return needs.None() && t.plan.Unproven.None() && w != nil && (w.IfUnchanged == nil || !w.IfUnchanged.Unguarded)
+	return needs.None() && t.plan.Event != nil
 }
 
-// undo undoes a decision, and puts the event back into the memory.
+// undo undoes a decision, and puts the event back into the cache.
 func (r *run) undo(t *task) {
 	if t.known.Seats != nil {
 		t.known.Seats.Undo(0)

@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/groupcommit"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -60,25 +59,23 @@ func TestShare_SeveralEventsInOneTransaction(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// An event whose commands need more than the remembered event is left apart: a refusal has to be proved, for example.
-// The others are committed.
+// If the commands of an event need more than the cached event, such as for a refusal, the event is left out. The
+// other events are committed.
 func TestShare_LeavesApartWhatNeedsMore(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	p := newProcess(t, w)
-	sells, alsoSells, soldOut, closed, missing := w.Event(10), w.Event(10), w.Event(1), w.Event(10), ids.New()
+	sells, alsoSells, soldOut, closed, missing := w.Event(10), w.Event(10), w.Event(1), w.Event(10), mongodb.NewID()
 	w.Acquire(soldOut, 1, testenv.Soon())
 	w.Set("events", closed, bson.D{{Key: "status", Value: "CLOSED"}})
-	unguarded := w.Event(10)
-	w.Set("events", unguarded, bson.D{{Key: "internal.rev", Value: 1.5}})
 	seated := newSeated(t, w)
 	groups := commitShared(t, p, commands{
 		sells: {acquire(sells, 4, "a"), acquire(sells, 6, "c")}, alsoSells: {acquire(alsoSells, 1, "")},
 		soldOut: {acquire(soldOut, 1, "a")}, closed: {acquire(closed, 1, "")},
-		missing: {acquire(missing, 1, "")}, unguarded: {acquire(unguarded, 1, "")}, seated: {named(seated, "a-1-1")},
+		missing: {acquire(missing, 1, "")}, seated: {named(seated, "a-1-1")},
 	})
 	for id, isApart := range map[holdfast.ID]bool{
-		sells: false, alsoSells: false, soldOut: true, closed: true, missing: true, unguarded: true, seated: true,
+		sells: false, alsoSells: false, soldOut: true, closed: true, missing: true, seated: true,
 	} {
 		if groups[id].Apart != isApart {
 			t.Errorf("apart: %v, want %v: %+v", groups[id].Apart, isApart, groups[id])
@@ -88,8 +85,8 @@ func TestShare_LeavesApartWhatNeedsMore(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// A remembered map refuses a seat beside one that it grants: the refusal has to be proved, and until then neither is
-// decided.
+// A cached map refuses one request for seats and grants another one. The refusal has to be confirmed, and until then
+// neither request is decided.
 func TestShare_LeavesApartARefusalBesideAGrant(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -194,7 +191,7 @@ func TestShare_AnEventThatIsSoldOutElsewhereFailsNoOther(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The answer of a shared commit is lost: each event finds out for itself what has become of its commands.
+// The answer of a shared commit is lost. Each event then finds out the outcome of its own commands.
 func TestShare_ALostAnswerIsSettledForEachEvent(t *testing.T) {
 	t.Parallel()
 	for name, failure := range map[string]bson.D{
@@ -242,13 +239,13 @@ func withoutUser(unknown holdfast.ID) func(*pipeline.Options) {
 func TestShare_ARefusalOfOneEventIsNoneOfAnother(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	unknown := ids.New()
+	unknown := mongodb.NewID()
 	p := newProcess(t, w, withoutUser(unknown))
 	events := manyEvents(w)
 	atOnce(p, events, func(i int) inventory.Acquire { return acquire(events[i], 1, "") })
 	used := acquire(events[3], 1, "used")
 	lock := submit(t, p, events[3], used).Lock
-	used.LockID = ids.New()
+	used.LockID = mongodb.NewID()
 	results, errs := atOnce(p, events, func(i int) inventory.Acquire {
 		c := acquire(events[i], 1, "key")
 		switch i {
@@ -278,7 +275,8 @@ func TestShare_ARefusalOfOneEventIsNoneOfAnother(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// A request that is repeated, as after a lost answer, is answered by itself: it fails the transaction of no other event.
+// A request that is repeated, as after a lost answer, is answered by itself, and does not fail the transaction of
+// other events.
 func TestShare_ARepeatedRequestFailsNoTransaction(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
@@ -293,7 +291,7 @@ func TestShare_ARepeatedRequestFailsNoTransaction(t *testing.T) {
 		return n
 	}
 	before := failed()
-	used.LockID = ids.New()
+	used.LockID = mongodb.NewID()
 	results, errs := atOnce(p, events, func(i int) inventory.Acquire {
 		if i == 3 {
 			return used
@@ -375,7 +373,7 @@ func TestShare_ARepeatedAttemptLeavesTheMapAsItWas(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	var r recorder
-	unknown := ids.New()
+	unknown := mongodb.NewID()
 	p := newProcess(t, watched(t, w, r.monitor()), withoutUser(unknown))
 	a, b, seated := w.Event(10), w.Event(10), newSeated(t, w)
 	submit(t, p, seated, named(seated, "a-4-10")) // now the map is remembered

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
-// traced begins the span of a batch's commit. The commit belongs to many requests, so it
-// has its own trace, with a link to the trace of each request.
+// traced begins the span of a batch's commit. The commit belongs to many requests, so it has its own trace, with a
+// link to the trace of each request.
 func traced(ctx context.Context, b *groupcommit.Batch[ID, queued]) (context.Context, func()) {
 	if !telemetry.Traced() {
 		return ctx, func() {}

@@ -15,15 +15,11 @@ import (
 // UserLookup returns the users that do not exist, each with its refusal.
 type UserLookup func(ctx context.Context, userIDs []ID) (unknown map[ID]*holdfast.Error, err error)
 
-// errUnknownUsers says that a batch has commands of users that do not exist. They are
-// refused when the batch is decided again.
-const errUnknownUsers = mongodb.AbortError("the batch has commands of unknown users")
-
-// lookupTimeout bounds the search. A transaction that waits for it holds its event, and another
-// process ends it as an orphan if it has been idle for too long.
+// lookupTimeout bounds the lookup. A transaction that waits for the lookup holds its event, and another process ends
+// the transaction as an orphan if it has been idle for too long.
 const lookupTimeout = mongodb.OrphanIdleTimeout / 2
 
-// lookup is the search for a batch's users, concurrent with its transaction.
+// lookup is the lookup of a batch's users, concurrent with its transaction.
 type lookup struct {
 	done     chan struct{}
 	unknown  map[ID]*holdfast.Error
@@ -31,7 +27,7 @@ type lookup struct {
 	panicked any // the value of UserLookup's panic
 }
 
-// lookUp starts the search for the users that acquire seats; nil if there are none.
+// lookUp starts the lookup of the users that acquire seats. It returns nil if there are none.
 func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued]) *lookup {
 	if p.users == nil {
 		return nil
@@ -65,27 +61,15 @@ func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	return l
 }
 
-// wait returns nil once all users are known to exist. It panics if UserLookup did, on
-// the goroutine of the commit: the queue answers the batch and goes on.
-func (l *lookup) wait() error {
+// wait waits for the lookup and returns the users that do not exist. It panics if UserLookup panicked, on the
+// goroutine of the commit: the queue then answers the batch and goes on.
+func (l *lookup) wait() (unknown map[ID]*holdfast.Error, err error) {
 	if l == nil {
-		return nil
+		return nil, nil
 	}
 	<-l.done
 	if l.panicked != nil {
 		panic(fmt.Errorf("looking up users panicked: %v", l.panicked))
 	}
-	if l.err == nil && len(l.unknown) > 0 {
-		return errUnknownUsers
-	}
-	return l.err
-}
-
-// unknownUsers are the users that do not exist, once they are known.
-func (l *lookup) unknownUsers() map[ID]*holdfast.Error {
-	if l == nil {
-		return nil
-	}
-	<-l.done
-	return l.unknown
+	return l.unknown, l.err
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -30,7 +29,7 @@ func waitForBatch(t *testing.T, p *pipeline.Pipeline, eventID holdfast.ID, n int
 func TestUsers_UnknownOnesFailNoOtherCommandOfTheBatch(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	unknownID, refusal := ids.New(), holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
+	unknownID, refusal := mongodb.NewID(), holdfast.Refuse(holdfast.CodeUserNotFound, "There is no such user.")
 	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 		unknown := map[holdfast.ID]*holdfast.Error{}
 		for _, id := range userIDs {
@@ -111,7 +110,7 @@ func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 		<-proceed
 		return nil, nil
 	}))
-	eventID, user := w.Event(10), ids.New()
+	eventID, user := w.Event(10), mongodb.NewID()
 	lock := w.Acquire(eventID, 1, testenv.Soon())
 	var callers sync.WaitGroup
 	send := func(c inventory.Command) {
@@ -128,7 +127,7 @@ func TestUsers_EachIsLookedUpOnceInABatch(t *testing.T) {
 		c := acquire(eventID, 1, "")
 		c.UserID = user
 		if i == 2 {
-			c.UserID = ids.New()
+			c.UserID = mongodb.NewID()
 		}
 		send(c)
 	}
@@ -176,7 +175,7 @@ func TestUsers_ALookupThatFailsKeepsNoSeats(t *testing.T) {
 func TestUsers_ALookupThatPanicsIsAnsweredAndTheQueueGoesOn(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	broken := ids.New()
+	broken := mongodb.NewID()
 	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
 		if userIDs[0] == broken {
 			panic("the lookup is broken")

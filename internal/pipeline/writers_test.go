@@ -3,8 +3,6 @@ package pipeline_test
 import (
 	"testing"
 
-	"go.mongodb.org/mongo-driver/v2/bson"
-
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
@@ -48,25 +46,5 @@ func TestWriters_OfSeveralProcessesAreNoted(t *testing.T) {
 		if got[i] == 0 || got[i] == got[i+1] || got[i] != got[i+2] {
 			t.Fatalf("the writers are %v", got)
 		}
-	}
-}
-
-// The field is a hint: whatever other software leaves there does not keep an event from being sold.
-func TestWriters_OfAnotherTypeAreIgnored(t *testing.T) {
-	t.Parallel()
-	for name, value := range map[string]any{
-		"text": "x", "number": 1, "document": bson.D{{Key: "a", Value: 1}}, "null": nil, "list of texts": bson.A{"x", "y"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := testenv.New(t)
-			eventID := w.Event(100)
-			processes := []*pipeline.Pipeline{newProcess(t, w), newProcess(t, w)}
-			w.Set("events", eventID, bson.D{{Key: "internal.writers", Value: value}})
-			for i := range 20 {
-				submit(t, processes[i%2], eventID, acquire(eventID, 1, ""))
-			}
-			wantAvailable(t, w, eventID, 80)
-		})
 	}
 }

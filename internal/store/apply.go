@@ -17,42 +17,55 @@ import (
 )
 
 const (
-	// ErrStale says that a guard of the plan did not match, or that MongoDB rejected an event whose guard was to be checked
-	// after the write. Nothing was written; the commands have to be decided again.
+	// ErrStale says that a guard of the plan did not match, or that MongoDB rejected an event whose guard was to be
+	// checked after the write. Nothing was written; the commands have to be decided again.
 	ErrStale = mongodb.AbortError("what the plan was decided on has changed")
-	// ErrClock says that a guard by the database's clock did not hold: the decision has to know the time. Nothing
+	// ErrClock says that a guard by the database's clock did not match: the decision has to know the time. Nothing
 	// was written.
 	ErrClock = mongodb.AbortError("the plan was decided for another time")
 	// ErrKeyInUse says that a new lock has an idempotency key that is in use. Nothing was written.
 	ErrKeyInUse = mongodb.AbortError("an idempotency key is in use")
-	// ErrSeatTaken says that a seat of a new lock is in another lock that takes seats, although the map of
-	// the event has it as free: the unique index of seats has refused the lock. Nothing was written.
+	// ErrSeatTaken says that a seat of a new lock is in another lock that takes seats, although the event's map
+	// shows it as free: the unique index of seats has refused the lock. Nothing was written.
 	ErrSeatTaken = mongodb.AbortError("a seat is in another lock")
 )
 
-// EventPlan is a plan for an event.
+// UsedKey returns the key of an ErrKeyInUse. found is false if the index of another field has refused the lock.
+func UsedKey(err error) (key inventory.UserKey, found bool) {
+	value := mongodb.DuplicateValue(err)
+	text, found := value.Lookup("idempotencyKey").StringValueOK()
+	return inventory.UserKey{User: mongodb.IDOf(value, "userId"), Key: text}, found
+}
+
+// TakenSeat returns the seat of an ErrSeatTaken.
+func TakenSeat(err error) (seatID string, found bool) {
+	return mongodb.DuplicateValue(err).Lookup(seatIDsField).StringValueOK()
+}
+
+// EventPlan is a plan for one event.
 type EventPlan struct {
 	EventID ID
 	inventory.Plan
 
-	// Writer is the process. The event notes it, if IsContended or if the transaction meets a conflict.
+	// Writer identifies the process. The event notes it if IsContended is set, or if the transaction meets a
+	// conflict.
 	Writer      int32
 	IsContended bool
-	// IsExpected: the guard of the event is likely to hold. It may then be checked after the event's write, which costs less. A
-	// write that is undone holds up other processes meanwhile.
+	// IsExpected says that the guard of the event is likely to match. It may then be checked after the write of the
+	// event, which costs less. If it does not match, the write is undone, and holds up other processes until then.
 	IsExpected bool
-	// Origin says who gave a command, by its index; nil: it is not known.
-	Origin func(command int) holdfast.Origin
+	// Origins are the origins of the commands, in their order. Tests may leave them empty.
+	Origins []holdfast.Origin
 }
 
 // Applied is the event after a plan was applied, if the plan writes it.
 type Applied struct {
 	Event *inventory.Event
-	Now   time.Time     // the database's clock, as the event was written
+	Now   time.Time     // the database's clock when the event was written
 	Took  time.Duration // by the last attempt of the transaction
-	// Contended: a former attempt of the transaction met a conflict.
+	// Contended says that an earlier attempt of the transaction met a conflict.
 	Contended bool
-	// Writers are the processes of the event's last changes, the last one last, as far as they were noted.
+	// Writers are the processes of the event's last changes, the latest one last, as far as the event notes them.
 	Writers []int32
 }
 
@@ -61,11 +74,11 @@ type Applied struct {
 // the transaction.
 //
 // With ErrStale, ErrClock, ErrKeyInUse or ErrSeatTaken nothing was written. For other errors see mongodb.InTx.
-func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
+func (s *Store) Apply(ctx context.Context, o mongodb.TxOptions, plans []EventPlan, beforeCommit func() error) ([]Applied, error) {
 	attempts := 0
-	return mongodb.InTx(ctx, s.db, func(ctx context.Context) ([]Applied, error) {
-		// After a conflict an event that is not written may have changed: it is read again. Of several events one is
-		// in conflict, and the others don't wait for it.
+	return mongodb.InTxWith(ctx, s.db, o, func(ctx context.Context) ([]Applied, error) {
+		// After a conflict, an event that the plan does not write may have changed, so it has to be read again. If
+		// there are several events, only one of them is in conflict, and the others should not wait for it.
 		if attempts++; attempts > 1 && (len(plans) > 1 || reliesOnUnwrittenEvent(plans)) {
 			return nil, ErrStale
 		}
@@ -87,8 +100,8 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 				continue
 			}
 			doc := written[p.EventID]
-			after := doc.inventory(s.shared())
-			applied[i].Event, applied[i].Now, applied[i].Writers = &after, doc.UpdatedAt.Time, doc.Internal.Writers
+			after := doc.inventory()
+			applied[i].Event, applied[i].Now, applied[i].Writers = &after, doc.UpdatedAt, doc.Internal.Writers
 			if !p.InTime(applied[i].Now) {
 				return nil, ErrClock
 			}
@@ -97,9 +110,9 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 			}
 		}
 		recorded := startRecords(plans, applied)
-		defer recorded() // nothing reads the plans after an attempt
+		defer recorded() // the plans must not be read by a goroutine after the attempt
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
-			s.checkSales, s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments,
+			s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
@@ -119,17 +132,21 @@ func (s *Store) Apply(ctx context.Context, plans []EventPlan, beforeCommit func(
 	})
 }
 
-// Hold writes an event in the caller's transaction: it raises the revision and removes the
-// seal. Until the transaction ends, no other one can change the event.
+// touch is an update of an event that changes no visible field. Of several transactions that write an event at the
+// same time, one commits.
+var touch = bson.E{Key: "$inc", Value: bson.D{{Key: fence, Value: int64(1)}}}
+
+// Hold writes an event in the caller's transaction. No other transaction can change the event until this one ends.
+// The revision stays, so cached events of other processes stay valid.
 func (s *Store) Hold(ctx context.Context, eventID ID) error {
-	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{raiseRevision(s.shared()), unseal})
+	_, err := s.events().UpdateOne(ctx, mongodb.Is("_id", eventID), bson.D{touch})
 	return rejectedEvent(err)
 }
 
-// HoldSeats is Hold for an event whose map is all that a decision needs: the write returns it, with the database's
-// clock, which saves a read. exists is false if there is no such event.
+// HoldSeats is Hold for a decision that needs nothing but the event's map: the write returns the event with its map
+// and the database's clock, which saves a read. exists is false if the event does not exist.
 func (s *Store) HoldSeats(ctx context.Context, eventID ID) (state inventory.State, exists bool, err error) {
-	update := bson.D{raiseRevision(s.shared()), unseal, {Key: "$currentDate", Value: bson.D{{Key: heldAt, Value: true}}}}
+	update := bson.D{touch, {Key: "$currentDate", Value: bson.D{{Key: heldAt, Value: true}}}}
 	doc, err := s.events().FindOneAndUpdate(ctx, mongodb.Is("_id", eventID), update,
 		options.FindOneAndUpdate().SetReturnDocument(options.After)).Raw()
 	if errors.Is(err, mongo.ErrNoDocuments) {
@@ -142,104 +159,63 @@ func (s *Store) HoldSeats(ctx context.Context, eventID ID) (state inventory.Stat
 	if err := found.decodeEvent(doc, true, nil); err != nil {
 		return inventory.State{}, false, err
 	}
-	found.Event.Now = found.Event.Internal.HeldAt
-	state = found.state(inventory.Needs{Seats: true}, s.shared())
+	found.Event.Now.Time = found.Event.Internal.HeldAt
+	state = found.state(inventory.Needs{Seats: true})
 	state.Seats, err = s.seatsOf(ctx, *state.Event, found.Seats, Known{})
 	return state, true, err
 }
 
-// RejectedEventError says that the event itself can't be changed: MongoDB rejects the write,
-// for example because other software left a revision that can't be raised, or the seats of
-// the event's locks can't be added up. Nothing was written.
-type RejectedEventError struct{ cause error }
+// ErrUnusable says that commands can't change the event until an operator corrects it: the event is corrupt, or its
+// seating plan or its map can't be read. It is the cause of a refusal with CodeUnavailable. Nothing was written.
+const ErrUnusable = mongodb.AbortError("the event can't be changed until it is corrected")
 
-func (e RejectedEventError) Error() string { return "the event can't be changed: " + e.cause.Error() }
+func unusable(message string, cause error) error {
+	return holdfast.Refuse(holdfast.CodeUnavailable, "%s", message).By(fmt.Errorf("%w: %w", ErrUnusable, cause))
+}
 
-// Unwrap returns the driver's error.
-func (e RejectedEventError) Unwrap() error { return e.cause }
+func corruptEvent(cause error) error {
+	return unusable("The event can't be read; an operator has to correct it.", cause)
+}
 
+// rejectedEvent translates the error of a write of the event. MongoDB refuses to change a corrupt event.
 func rejectedEvent(err error) error {
 	if mongodb.RejectedForDocument(err) {
-		return RejectedEventError{err}
+		return corruptEvent(fmt.Errorf("%w: %w", mongodb.ErrCorrupt, err))
 	}
 	return err
 }
 
-// reliesOnUnwrittenEvent reports whether a plan relies on an event that it does not write
-// and so does not guard: on the event not being cancelled.
+// reliesOnUnwrittenEvent reports whether a plan relies on an event that it does not write and so does not guard: it
+// relies on the event not being cancelled.
 func reliesOnUnwrittenEvent(plans []EventPlan) bool {
 	return slices.ContainsFunc(plans, func(p EventPlan) bool { return p.Event == nil })
 }
 
-// checkSales returns ErrStale if a plan ends a due lock that is sold. The plan was decided on an
-// earlier read, and other software may have confirmed a booking since. A plan of a transaction
-// that holds the event has read that in the transaction.
-func (s *Store) checkSales(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var ended, eventIDs []ID
-	for _, p := range plans {
-		eventIDs = append(eventIDs, p.EventID)
-		for _, w := range p.Locks {
-			if w.To == holdfast.LockExpired && w.Guard != inventory.AnyRevision {
-				ended = append(ended, w.ID)
-			}
-		}
-	}
-	if len(ended) == 0 {
-		return nil
-	}
-	found, err := mongodb.All[soldDoc](ctx, s.bookings(), salesOf(ended, s.named(eventIDs...)))
-	sold := countByLock(found)
-	if err == nil && slices.ContainsFunc(ended, func(id ID) bool { return sold[id] > 0 }) {
-		err = ErrStale
-	}
-	return err
-}
-
-// writeLocks changes locks by one command. Equal changes that check no revision share a
-// statement, but for locks of which MongoDB has refused one. Its error may be a RejectedLocksError.
-//
-// Locks that give seats up come before locks that take them, and locks that exchange seats with each other
-// give theirs up first: the unique index checks each statement.
+// writeLocks changes locks by one command. Equal changes share a statement.
+// The unique index checks each statement. So locks that release seats come before locks that take them, and locks
+// that exchange seats with each other first release theirs.
 func (s *Store) writeLocks(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.LockWrite]
-	revisions := map[int64]*int64{} // equal ones are one, so that their changes share a statement
 	for _, p := range plans {
 		for _, w := range p.Locks {
-			if n := w.Revision; n != nil && revisions[*n] == nil {
-				revisions[*n] = n
-			} else if n != nil {
-				w.Revision = revisions[*n]
+			same := w
+			if w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue {
+				same.ID = ID{}
 			}
-			shared := w
-			noRevision := w.Guard == inventory.AnyRevision || w.Guard == inventory.IsDue
-			if noRevision && !s.spared.has(p.EventID, w.ID) {
-				shared.ID = ID{}
-			}
-			if !s.db.Sharded() {
-				shared.EventID = ID{}
-			}
-			equal.add(shared, w.ID)
+			equal.add(same, w.ID)
 		}
 	}
 	given, extra := givenUp(&equal)
-	statements := slices.Concat(given, equal.statements(lockGuard, func(w inventory.LockWrite) bson.D {
-		return lockUpdate(w, s.shared())
-	}))
+	statements := append(given, equal.statements(lockGuard, lockUpdate)...)
 	err := s.update(ctx, locksName, statements, equal.count+extra)
 	if mongodb.IsDuplicate(err, seatIndex.Keys) {
 		return fmt.Errorf("%w: %w", ErrSeatTaken, err)
 	}
-	var rejected mongo.WriteException
-	if mongodb.RejectedForDocument(err) && errors.As(err, &rejected) && len(rejected.WriteErrors) > 0 {
-		if n := rejected.WriteErrors[0].Index - len(given); n >= 0 {
-			err = RejectedLocksError{equal.ids[equal.order[n]], err}
-		}
-	}
 	return err
 }
 
-// givenUp puts the locks that take other seats at the end. If there are several, it returns a statement that
-// makes them give up those that they have, and the number of them.
+// givenUp moves the locks that take other seats to the end. If there are several, it returns a statement that
+// removes their present seats, and the number of these locks.
 func givenUp(equal *groups[inventory.LockWrite]) (statements []bson.D, count int) {
 	takes := func(w inventory.LockWrite) bool {
 		return w.Seats != nil && slices.Contains(holdfast.TakingStatuses(), w.To)
@@ -270,21 +246,21 @@ func bitOf(b bool) int {
 	return 0
 }
 
-// groups are writes that differ only in the IDs of their documents.
+// groups collects writes that differ only in the IDs of their documents.
 type groups[W comparable] struct {
 	ids   map[W][]ID
 	order []W
 	count int
 }
 
-func (g *groups[W]) add(shared W, id ID) {
+func (g *groups[W]) add(same W, id ID) {
 	if g.ids == nil {
 		g.ids = map[W][]ID{}
 	}
-	if _, known := g.ids[shared]; !known {
-		g.order = append(g.order, shared)
+	if _, known := g.ids[same]; !known {
+		g.order = append(g.order, same)
 	}
-	g.ids[shared] = append(g.ids[shared], id)
+	g.ids[same] = append(g.ids[same], id)
 	g.count++
 }
 
@@ -296,13 +272,13 @@ func (g *groups[W]) statements(guard func([]ID, W) bson.D, update func(W) bson.D
 	return list
 }
 
-// statement names its documents by their IDs.
+// statement updates documents by their IDs.
 func statement(filter, update bson.D) bson.D {
 	return bson.D{{Key: "q", Value: filter}, {Key: "u", Value: update}, {Key: "multi", Value: true}, {Key: "hint", Value: mongodb.ByID}}
 }
 
-// update runs the statements by one command. It returns ErrStale if they match fewer
-// documents than they name.
+// update runs the statements by one command. It returns ErrStale if a statement matches fewer documents than it
+// names.
 func (s *Store) update(ctx context.Context, collection string, statements []bson.D, named int) error {
 	if len(statements) == 0 {
 		return nil
@@ -318,7 +294,7 @@ func (s *Store) update(ctx context.Context, collection string, statements []bson
 }
 
 func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Applied) error {
-	locks := newLocks{shared: s.shared()}
+	var locks newLocks
 	for i, p := range plans {
 		locks.reserve(len(p.Acquired))
 		for j := range p.Acquired {
@@ -344,12 +320,9 @@ func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applie
 	var equal groups[inventory.BookingWrite]
 	for _, p := range plans {
 		for _, w := range p.Bookings {
-			shared := w
-			shared.ID = ID{}
-			if !s.db.Sharded() {
-				shared.EventID = ID{}
-			}
-			equal.add(shared, w.ID)
+			same := w
+			same.ID = ID{}
+			equal.add(same, w.ID)
 		}
 	}
 	return s.update(ctx, bookingsName, equal.statements(bookingGuard, bookingUpdate), equal.count)

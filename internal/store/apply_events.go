@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// wasValid reports whether a counter that was changed without a read was possible before.
+// wasValid reports whether a counter that was changed without a read was valid before.
 func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 	if w.IfUnchanged != nil || w.Drift != nil {
 		return true
@@ -21,9 +21,9 @@ func wasValid(after inventory.Event, w inventory.EventWrite) bool {
 	return after.Valid()
 }
 
-// writeEvents writes the events of the plans, and returns them as they are then. Several take one command for all
-// writes, and one read, by which most guards are checked. MongoDB plans a query for each write that has a condition
-// beside the ID, which takes longer than the write.
+// writeEvents writes the events of the plans, and returns them as they are after that. Several events need one
+// command for all writes, and one read, which checks most guards. MongoDB plans a query for each write whose filter
+// has more than the ID, and that takes longer than the write.
 func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eventDoc, error) {
 	if len(plans) == 1 && plans[0].Event != nil {
 		doc, err := s.writeEvent(ctx, plans[0])
@@ -34,7 +34,7 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 	for _, p := range plans {
 		if p.Event != nil {
 			eventIDs = append(eventIDs, p.EventID)
-			update := noteWriter(eventUpdate(*p.Event, s.shared()), p.writer())
+			update := noteWriter(eventUpdate(*p.Event), p.writer())
 			write := bson.D{{Key: "q", Value: mongodb.Is("_id", p.EventID)}, {Key: "u", Value: update}}
 			if !p.Event.IsCheckedAfterwards() {
 				write[0].Value = eventGuard(p.EventID, *p.Event)
@@ -48,7 +48,8 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 		return after, nil
 	}
 	if err := s.update(ctx, eventsName, statements, len(eventIDs)); err != nil {
-		if mongodb.RejectedForDocument(err) { // without a guard in front of it, because it is stale or can't be changed
+		// the write has no guard that would have matched first: the plan is stale, or the event can't be changed
+		if mongodb.RejectedForDocument(err) {
 			err = ErrStale
 		}
 		return nil, err
@@ -64,17 +65,17 @@ func (s *Store) writeEvents(ctx context.Context, plans []EventPlan) (map[ID]*eve
 		if p.Event == nil || !p.Event.IsCheckedAfterwards() {
 			continue
 		}
-		if doc := after[p.EventID]; doc == nil || !p.Event.HeldBefore(doc.inventory(s.shared())) {
+		if doc := after[p.EventID]; doc == nil || !p.Event.HeldBefore(doc.inventory()) {
 			return nil, ErrStale
 		}
 	}
 	return after, nil
 }
 
-// writeEvent writes the event first, so the second of two transactions on it gets a
-// conflict at once. It raises the revision even if the counter stays; a Drift does not.
-//
-// Its guard is a condition of the write, or is checked afterwards: MongoDB plans no query for a write by the ID alone.
+// writeEvent writes the event first, so that the second of two transactions on it meets a conflict at once. It
+// raises the revision even if the counter stays; a Drift does not.
+// Its guard is a condition of the write, or is checked after the write: MongoDB plans no query for a write by the ID
+// alone.
 func (s *Store) writeEvent(ctx context.Context, p EventPlan) (after eventDoc, err error) {
 	w, guard := *p.Event, mongodb.Is("_id", p.EventID)
 	isCheckedAfterwards := p.IsExpected && w.IsCheckedAfterwards()
@@ -85,17 +86,20 @@ func (s *Store) writeEvent(ctx context.Context, p EventPlan) (after eventDoc, er
 	if mayHaveMap(w) {
 		o.SetProjection(noMap)
 	}
-	err = s.events().FindOneAndUpdate(ctx, guard, noteWriter(eventUpdate(w, s.shared()), p.writer()), o).Decode(&after)
+	doc, err := s.events().FindOneAndUpdate(ctx, guard, noteWriter(eventUpdate(w), p.writer()), o).Raw()
+	if err == nil {
+		err = mongodb.Unmarshal(doc, &after)
+	}
 	switch {
 	case errors.Is(err, mongo.ErrNoDocuments),
-		isCheckedAfterwards && mongodb.RejectedForDocument(err), // the guard might not have matched what was rejected
-		isCheckedAfterwards && err == nil && !w.HeldBefore(after.inventory(s.shared())):
+		isCheckedAfterwards && mongodb.RejectedForDocument(err), // the guard might not have matched the rejected event
+		isCheckedAfterwards && err == nil && !w.HeldBefore(after.inventory()):
 		err = ErrStale
 	}
 	return after, rejectedEvent(err)
 }
 
-// writer is the process that the event notes; 0: none.
+// writer returns the process that the event notes, or 0 for none.
 func (p EventPlan) writer() int32 {
 	if !p.IsContended {
 		return 0
@@ -103,10 +107,10 @@ func (p EventPlan) writer() int32 {
 	return p.Writer
 }
 
-// maxWriters is how many changes an event notes the processes of.
+// maxWriters bounds the changes whose processes an event notes.
 const maxWriters = 40
 
-// noteWriter adds the process of a change to the event's update.
+// noteWriter adds the process of a change to the update of the event.
 func noteWriter(update any, writer int32) any {
 	operators, ok := update.(bson.D)
 	if !ok || writer == 0 {
@@ -117,15 +121,8 @@ func noteWriter(update any, writer int32) any {
 	}}}})
 }
 
-// mayHaveMap reports whether the event of a write is expected to have a map. If one without has got one since, the map is sent with
-// the answer, and the write is stale.
+// mayHaveMap reports whether the event of a write is expected to have a map. If an event without a map has got one
+// since, MongoDB sends the map with the answer, and the write is stale.
 func mayHaveMap(w inventory.EventWrite) bool {
 	return w.Drift != nil || w.IfUnchanged != nil && !w.IfUnchanged.Seating.PlanID.IsZero()
-}
-
-// Writers are the processes of an event's last changes, the last one last, as far as they were noted.
-func (s *Store) Writers(ctx context.Context, eventID ID) ([]int32, error) {
-	var doc eventDoc
-	err := s.events().FindOne(ctx, mongodb.Is("_id", eventID), options.FindOne().SetProjection(bson.D{{Key: writers, Value: 1}})).Decode(&doc)
-	return doc.Internal.Writers, err
 }

@@ -12,7 +12,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -170,7 +169,7 @@ func wholeOf(value any) int64 {
 func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	booking, ahead := ids.New(), time.Now().Add(3*time.Hour).Truncate(time.Millisecond)
+	booking, ahead := mongodb.NewID(), time.Now().Add(3*time.Hour).Truncate(time.Millisecond)
 	for _, c := range []struct {
 		name  string
 		write inventory.LockWrite
@@ -262,10 +261,10 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	timed, relative := f.newLock(1, ""), f.newLock(2, "key")
 	timed.ExpiresAt, relative.RequestHash = ends, "hash"
-	initiated := holdfast.Booking{ID: ids.New(), EventID: f.event, UserID: timed.UserID, LockID: timed.ID, Seats: 1,
+	initiated := holdfast.Booking{ID: mongodb.NewID(), EventID: f.event, UserID: timed.UserID, LockID: timed.ID, Seats: 1,
 		Status: holdfast.BookingInitiated, CreatedAt: ends, UpdatedAt: ends}
 	pending := initiated
-	pending.ID, pending.LockID, pending.Status, pending.PaymentExpiresAt = ids.New(), relative.ID, holdfast.BookingPending, ends
+	pending.ID, pending.LockID, pending.Status, pending.PaymentExpiresAt = mongodb.NewID(), relative.ID, holdfast.BookingPending, ends
 	applied, err := f.apply(inventory.Plan{
 		Event: &inventory.EventWrite{AtLeast: 3, Available: -3}, Acquired: []holdfast.Lock{timed, relative},
 		TTL: []time.Duration{0, time.Minute}, NewBookings: []holdfast.Booking{initiated, pending},
@@ -310,7 +309,7 @@ func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
 	}
 	t.Run("all are written", func(t *testing.T) {
 		list, plans := three(t)
-		applied, err := w.Store.Apply(w.Ctx(), plans, func() error { return nil })
+		applied, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, plans, func() error { return nil })
 		if err != nil || len(applied) != 3 || applied[0].Event != nil {
 			t.Fatal(applied, err)
 		}
@@ -342,7 +341,7 @@ func TestApply_SeveralEventsAreWrittenTogether(t *testing.T) {
 			for _, f := range list {
 				before = append(before, f.documents())
 			}
-			_, err := w.Store.Apply(w.Ctx(), plans, func() error { t.Error("it would be committed"); return nil })
+			_, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, plans, func() error { t.Error("it would be committed"); return nil })
 			for _, f := range list {
 				after = append(after, f.documents())
 			}
@@ -364,7 +363,7 @@ func TestApply_SeveralEventsAreTriedOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(w.Ctx(), 10*time.Second)
 	defer cancel()
 	plans := []store.EventPlan{{EventID: free.event, Plan: takes}, {EventID: held.event, Plan: takes}}
-	_, err := w.Store.Apply(ctx, plans, func() error { return nil })
+	_, err := w.Store.Apply(ctx, mongodb.TxOptions{}, plans, func() error { return nil })
 	if !errors.Is(err, store.ErrStale) || !reflect.DeepEqual(before, free.documents()) {
 		t.Errorf("got %v", err)
 	}
@@ -377,7 +376,8 @@ func TestApply_AnErrorBeforeTheCommitWritesNothing(t *testing.T) {
 	plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{
 		Event: &inventory.EventWrite{AtLeast: 1, Available: -1}, Acquired: []holdfast.Lock{f.newLock(1, "")}, TTL: []time.Duration{time.Hour},
 	}}}
-	if _, err := f.Store.Apply(f.Ctx(), plans, func() error { return no }); !errors.Is(err, no) || !maps.Equal(before, f.documents()) {
+	_, err := f.Store.Apply(f.Ctx(), mongodb.TxOptions{}, plans, func() error { return no })
+	if !errors.Is(err, no) || !maps.Equal(before, f.documents()) {
 		t.Errorf("got %v; before %v, after %v", err, before, f.documents())
 	}
 }
@@ -388,7 +388,7 @@ func TestApply_JoinsTheTransactionOfItsContext(t *testing.T) {
 	before, no := f.documents(), mongodb.AbortError("no")
 	err := mongodb.Do(f.Ctx(), f.DB, func(ctx context.Context) error {
 		plans := []store.EventPlan{{EventID: f.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}}
-		if _, err := f.Store.Apply(ctx, plans, func() error { return nil }); err != nil {
+		if _, err := f.Store.Apply(ctx, mongodb.TxOptions{}, plans, func() error { return nil }); err != nil {
 			return err
 		}
 		return no
@@ -410,7 +410,7 @@ func TestApply_EachOfSeveralEventsNotesItsWriter(t *testing.T) {
 			Plan: inventory.Plan{Event: &inventory.EventWrite{Available: -1, AtLeast: 1}},
 		})
 	}
-	applied, err := w.Store.Apply(w.Ctx(), plans, func() error { return nil })
+	applied, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, plans, func() error { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// startRecords encodes what the plans change while the writes before are under way. The function that it returns
-// waits for the records. If encoding them panicked, it does.
+// startRecords encodes the changes of the plans while the writes before them are in flight. The function that it
+// returns waits for the records. It panics if encoding them panicked.
 func startRecords(plans []EventPlan, applied []Applied) (wait func() []*changes.Record) {
 	var records []*changes.Record
 	var panicked any
@@ -38,7 +38,7 @@ func startRecords(plans []EventPlan, applied []Applied) (wait func() []*changes.
 	}
 }
 
-// insertChanges records what the plans have changed: the last write of a transaction.
+// insertChanges records the changes of the plans. It is the last write of a transaction.
 func (s *Store) insertChanges(ctx context.Context, records []*changes.Record) error {
 	if err := s.readPlans(ctx, records); err != nil {
 		return err
@@ -46,8 +46,9 @@ func (s *Store) insertChanges(ctx context.Context, records []*changes.Record) er
 	return changes.Insert(ctx, s.db, records...)
 }
 
-// readPlans reads which seating plans the seats of changes are of, where the event was not needed: at the end of a booking whose
-// lock ended before. Later the event may have another plan, and a change is told the same way forever.
+// readPlans reads which seating plans the seats of changes belong to, if the event was not needed: at the end of a
+// booking whose lock ended before. The event may get another plan later, and a change must always be reported in the
+// same way.
 func (s *Store) readPlans(ctx context.Context, records []*changes.Record) error {
 	var eventIDs []ID
 	for _, r := range records {
@@ -62,15 +63,15 @@ func (s *Store) readPlans(ctx context.Context, records []*changes.Record) error 
 	for _, d := range docs {
 		for _, r := range records {
 			if r.EventID == d.ID {
-				r.SetPlan(d.SeatingPlanID.ID)
+				r.SetPlan(d.SeatingPlanID)
 			}
 		}
 	}
 	return err
 }
 
-// records are what a plan has changed of its event. Bookings that name another event than their lock, which only
-// other software can make, have records of their own.
+// records returns the changes that a plan has made to its event. Bookings that name another event than their lock
+// have records of their own.
 func (p EventPlan) records(a Applied) (records []*changes.Record) {
 	told := p.eventChanges(a)
 	if len(p.Changes)+len(told) == 0 {
@@ -119,8 +120,8 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 			by = p.CountedBy
 		}
 		change := holdfast.Change{Type: what, Revision: a.Event.Revision, Origin: p.originOf(by), Event: &after}
-		if p.Event.Drift != nil && a.Event.Repairs != nil { // it does not raise the revision
-			change.Repairs = *a.Event.Repairs
+		if p.Event.Drift != nil { // a drift does not raise the revision
+			change.Repairs = a.Event.Repairs
 		}
 		of(p.EventID).Add(&change)
 	}
@@ -134,10 +135,10 @@ func (p EventPlan) eventChanges(a Applied) []holdfast.ChangeType {
 	return p.EventChanges(a.Event.Event)
 }
 
-// originOf says who gave a command.
+// originOf returns the origin of a command.
 func (p EventPlan) originOf(command int) holdfast.Origin {
-	if p.Origin == nil {
+	if command < 0 || command >= len(p.Origins) {
 		return holdfast.Origin{}
 	}
-	return p.Origin(command)
+	return p.Origins[command]
 }

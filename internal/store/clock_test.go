@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -12,13 +13,16 @@ import (
 // The time of a state is the database's, whatever the process's clock says.
 func TestLoad_UsesTheDatabasesClock(t *testing.T) {
 	database := time.Date(2030, time.March, 4, 5, 6, 7, 0, time.UTC)
-	event := eventDoc{ID: ids.New(), Now: mongodb.Date{Time: database}}
+	event := eventDoc{EventDoc: changes.EventDoc{ID: mongodb.NewID()}, Now: mongodb.DatabaseNow{Time: database}}
 	for name, read := range map[string]loaded{
-		"an event":             {Event: event},
-		"an event by its lock": {Event: eventDoc{Now: event.Now}, Events: []eventDoc{{ID: event.ID}}, Locks: []lockDoc{{ID: ids.New()}}},
+		"an event": {Event: event},
+		"an event by its lock": {
+			Event: eventDoc{Now: event.Now}, Events: []eventDoc{{EventDoc: event.EventDoc}},
+			Locks: []lockDoc{{Lock: holdfast.Lock{ID: mongodb.NewID()}}},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if s := read.state(inventory.Needs{}, false); !s.Now.Equal(database) || s.Event == nil {
+			if s := read.state(inventory.Needs{}); !s.Now.Equal(database) || s.Event == nil {
 				t.Errorf("it is %v in %+v, want %v", s.Now, s, database)
 			}
 		})

@@ -13,21 +13,22 @@ import (
 
 const referenceField = "paymentReference"
 
-// byReference finds bookings by their payment reference. A booking has an entry once it is confirmed with one.
+// byReference finds bookings by their payment reference. A booking is in this index once it is confirmed with a
+// reference.
 var byReference = mongodb.Index{Keys: mongodb.Keys(referenceField, "_id"),
 	Partial: bson.D{{Key: referenceField, Value: bson.D{{Key: "$exists", Value: true}}}}}
 
 // BookingsByReference reads up to limit bookings with a payment reference, oldest first.
 func (s *Store) BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is(referenceField, reference), namedByUs), mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Match(mongodb.Is(referenceField, reference), bookingSchema), mongodb.Sort("_id"), mongodb.Limit(limit),
 	})
 	return all(docs, bookingDoc.booking), mongodb.Translate(err)
 }
 
-// EventSummary reads one event with the sums of its ACTIVE locks, of one snapshot, or fails with CodeEventNotFound.
+// EventSummary reads one event with the sums of its ACTIVE locks, in one snapshot, or fails with CodeEventNotFound.
 func (s *Store) EventSummary(ctx context.Context, id ID) (EventSummary, error) {
-	if _, err := s.Event(ctx, id); err != nil { // it confirms that there is none
+	if _, err := s.Event(ctx, id); err != nil { // this confirms that the event does not exist
 		return EventSummary{}, err
 	}
 	found, err := s.summaries(ctx, mongodb.Is("_id", id), 1)
@@ -40,33 +41,33 @@ func (s *Store) EventSummary(ctx context.Context, id ID) (EventSummary, error) {
 	return found[0], nil
 }
 
-// SaleBucket is what was sold in an hour or a day.
+// SaleBucket has the sales of an hour or a day.
 type SaleBucket struct {
 	Start time.Time
 	Locks int64
 	Seats int64
 }
 
-// Sales are the CONSUMED locks of an event by the hour or day in which they were made.
+// Sales has the CONSUMED locks of an event by the hour or day of their creation.
 type Sales struct {
 	From, Until time.Time // Until is the database's clock
 	Buckets     []SaleBucket
-	// IsCut says that the event has more sales than are read. The newest ones are in Buckets.
+	// IsCut says that the event has more sales than were read. Buckets then has the newest ones.
 	IsCut bool
 }
 
 type saleDoc struct {
-	Start mongodb.Date  `bson:"_id"`
-	Locks int64         `bson:"locks"`
-	Seats mongodb.Whole `bson:"seats"`
+	Start time.Time `bson:"_id"`
+	Locks int64     `bson:"locks"`
+	Seats int64     `bson:"seats"`
 }
 
-// clockSkew is how far the clock of a process that names locks may be ahead.
+// clockSkew bounds how far the clock of a process that creates the IDs of locks may be ahead.
 const clockSkew = time.Hour
 
-// SalesOf adds up the sold seats of an event by hour or day (unit), for a time up to now. It goes by the time
-// in the locks' IDs, which is when the customer took the seats, so that a covered index has all that it reads.
-// Sales whose lock other software named in another way are left out. It reads at most limit locks, the newest.
+// SalesOf sums the sold seats of an event by hour or day (unit), for a period that ends now. It uses the time in the
+// IDs of the locks, which is when the customer acquired the seats, so that a covered index has everything that it
+// reads. It reads at most limit locks, the newest ones.
 func (s *Store) SalesOf(ctx context.Context, event ID, unit string, span time.Duration, limit int) (Sales, error) {
 	now, err := s.db.Now(ctx)
 	if err != nil {
@@ -75,7 +76,7 @@ func (s *Store) SalesOf(ctx context.Context, event ID, unit string, span time.Du
 	sales := Sales{From: now.Add(-span), Until: now, Buckets: []SaleBucket{}}
 	since := bson.NewObjectIDFromTimestamp(sales.From)
 	clear(since[4:])
-	until := bson.NewObjectIDFromTimestamp(now.Add(clockSkew)) // other software may have made up the times of its IDs
+	until := bson.NewObjectIDFromTimestamp(now.Add(clockSkew))
 	sold := mongodb.Match(mongodb.Is("eventId", event), mongodb.Is("status", string(holdfast.LockConsumed)),
 		bson.D{{Key: "_id", Value: bson.D{{Key: "$gte", Value: since}, {Key: "$lt", Value: until}}}})
 	newest := bson.D{{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}
@@ -92,7 +93,7 @@ func (s *Store) SalesOf(ctx context.Context, event ID, unit string, span time.Du
 	read := int64(0)
 	for _, d := range docs {
 		read += d.Locks
-		sales.Buckets = append(sales.Buckets, SaleBucket{Start: d.Start.Time, Locks: d.Locks, Seats: d.Seats.Or(0)})
+		sales.Buckets = append(sales.Buckets, SaleBucket(d))
 	}
 	sales.IsCut = read >= int64(limit)
 	return sales, nil

@@ -15,24 +15,23 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// driftsTimeout bounds the correction of a page of counters, which takes less than a second.
-// A write outside a transaction waits for a transaction that holds its event, and a dead
-// process's transaction may hold it for a minute. The correction of a single event is a
-// transaction, which ends such an orphan. The driver passes the limit to MongoDB.
+// driftsTimeout bounds the correction of a page of counters, which takes less than a second. A write outside a
+// transaction waits for a transaction that holds its event, and the transaction of a dead process may hold it for a
+// minute. The correction of a single event is a transaction, which ends such an orphan. The driver passes the limit
+// to MongoDB.
 const driftsTimeout = 5 * time.Second
 
-// ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for
-// the run with the ID. It returns the events that this run corrected. The other events have
-// to be measured again. It waits at most driftsTimeout for transactions that hold one of
-// the events. After OUTCOME_UNKNOWN, AppliedDrifts tells which events were corrected. A failed command
-// is a warning in the run's log, unless MongoDB rejects an event: whoever corrects that one reports it.
+// ApplyDrifts subtracts drifts from counters in a few commands, each counter by itself, for the run with the given
+// ID. It returns the events that this run corrected. The other events have to be measured again. It waits at most
+// driftsTimeout for transactions that hold one of the events. After OUTCOME_UNKNOWN, AppliedDrifts returns which
+// events were corrected. A failed command is a warning in the run's log, unless MongoDB rejects an event: the
+// correction of that single event reports it.
 func (s *Store) ApplyDrifts(
 	ctx context.Context, writes map[ID]inventory.EventWrite, run string, log *slog.Logger,
 ) (corrected map[ID]holdfast.Event, err error) {
-	s.db.LearnUpgrade(ctx)
 	updates := make([]mongo.WriteModel, 0, len(writes))
 	for id, w := range writes {
-		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w, s.shared())))
+		updates = append(updates, mongo.NewUpdateOneModel().SetFilter(eventGuard(id, w)).SetUpdate(eventUpdate(w)))
 	}
 	bounded, cancel := context.WithTimeout(ctx, driftsTimeout)
 	defer cancel()
@@ -47,8 +46,7 @@ func (s *Store) ApplyDrifts(
 	return s.AppliedDrifts(ctx, writes, run)
 }
 
-// AppliedDrifts returns the events that a run has corrected once since the drifts were
-// measured.
+// AppliedDrifts returns the events that a run has corrected exactly once since the drifts were measured.
 func (s *Store) AppliedDrifts(
 	ctx context.Context, writes map[ID]inventory.EventWrite, run string,
 ) (corrected map[ID]holdfast.Event, err error) {
@@ -57,8 +55,7 @@ func (s *Store) AppliedDrifts(
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{ofRun, withoutMap})
 	corrected = make(map[ID]holdfast.Event, len(docs))
 	for _, d := range docs {
-		before, after := writes[d.ID].Drift.Repairs, d.Internal.Repairs.N
-		if raised := before == nil && after == 1 || before != nil && after == *before+1; raised { // no other repair since
+		if d.Internal.Repairs == writes[d.ID].Drift.Repairs+1 { // there was no other repair since
 			corrected[d.ID] = d.event()
 		}
 	}

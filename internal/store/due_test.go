@@ -11,34 +11,33 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// lockOf is a lock of other software.
+// lockOf inserts a lock without internal fields.
 func lockOf(eventID holdfast.ID, status string, seats any, expires any) bson.D {
 	return bson.D{
-		{Key: "_id", Value: ids.New()}, {Key: "eventId", Value: eventID}, {Key: "status", Value: status},
+		{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: eventID}, {Key: "status", Value: status},
 		{Key: "seats", Value: seats}, {Key: "expiresAt", Value: expires},
 	}
 }
 
-// bookingOf is a booking of other software.
+// bookingOf inserts a booking without internal fields.
 func bookingOf(status string, window any, more ...bson.E) bson.D {
-	return append(bson.D{{Key: "_id", Value: ids.New()}, {Key: "status", Value: status}, {Key: "seatLockId", Value: ids.New()},
+	return append(bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "status", Value: status}, {Key: "seatLockId", Value: mongodb.NewID()},
 		{Key: "paymentExpiresAt", Value: window}}, more...)
 }
 
 func idOf(doc bson.D) holdfast.ID { id, _ := doc[0].Value.(holdfast.ID); return id }
 
-// What is counted as due is what a sweep ends.
+// CountDue counts the locks and bookings that a sweep ends.
 func TestCountDue_CountsWhatASweepEnds(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	eventID, past, ahead := ids.New(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	eventID, past, ahead := mongodb.NewID(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for _, lock := range []bson.D{
 		lockOf(eventID, "ACTIVE", 1, past), lockOf(eventID, "ACTIVE", 2, past), lockOf(eventID, "ACTIVE", 1, past),
 		lockOf(eventID, "ACTIVE", 1, ahead), lockOf(eventID, "EXPIRED", 1, past), lockOf(eventID, "CONSUMED", 1, past),
@@ -78,11 +77,11 @@ func TestMissingEvents_OfDueLocks(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	past, ahead := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	first, second := ids.New(), ids.New()
+	first, second := mongodb.NewID(), mongodb.NewID()
 	for _, lock := range []bson.D{
 		lockOf(second, "ACTIVE", 1, past), lockOf(first, "ACTIVE", 1, past), lockOf(first, "ACTIVE", 1, past),
-		lockOf(w.Event(10), "ACTIVE", 1, past), lockOf(ids.New(), "ACTIVE", 1, ahead), lockOf(ids.New(), "EXPIRED", 1, past),
-		lockOf(ids.New(), "ACTIVE", "two", past),
+		lockOf(w.Event(10), "ACTIVE", 1, past), lockOf(mongodb.NewID(), "ACTIVE", 1, ahead), lockOf(mongodb.NewID(), "EXPIRED", 1, past),
+		lockOf(mongodb.NewID(), "ACTIVE", "two", past),
 	} {
 		w.Insert("seatlocks", lock)
 	}
@@ -96,32 +95,13 @@ func TestMissingEvents_OfDueLocks(t *testing.T) {
 	}
 }
 
-// Only locks that are ACTIVE keep seats, so only they are reported as unendable.
-func TestUnendable_LocksAreActiveAndDue(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	eventID, past, ahead := ids.New(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	for _, lock := range []bson.D{
-		lockOf(eventID, "ACTIVE", "two", ahead), lockOf(eventID, "EXPIRED", "two", past), lockOf(eventID, "RELEASED", 1, nil),
-		lockOf(eventID, "ACTIVE", "two", past), lockOf(eventID, "ACTIVE", -1, past), lockOf(eventID, "ACTIVE", 1, "never"),
-		lockOf(eventID, "ACTIVE", 2, "later"), lockOf(eventID, "ACTIVE", 1, past),
-	} {
-		w.Insert("seatlocks", lock)
-	}
-	for limit, want := range map[int]int{100: 4, 1: 2} { // up to the limit of each kind
-		if found, err := w.Store.UnendableLocks(w.Ctx(), &store.Turns{}, limit); err != nil || len(found) != want {
-			t.Errorf("up to %d: %v, %v; want %d", limit, found, err, want)
-		}
-	}
-}
-
 // A page of INITIATED bookings that is not full is the last one.
 func TestDueInitiated_ThePageThatIsNotFullIsTheLast(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	var bookings []holdfast.ID
 	for range 3 {
-		booking := bookingOf("INITIATED", nil)
+		booking := bookingOf("INITIATED", time.Now())
 		w.Insert("bookings", booking)
 		bookings = append(bookings, idOf(booking))
 	}
@@ -135,35 +115,28 @@ func TestDueInitiated_ThePageThatIsNotFullIsTheLast(t *testing.T) {
 	}
 }
 
-// A due booking takes seats of its lock's event while the lock is ACTIVE. The zero ID names no
-// lock, although other software may have a lock of that ID.
+// A due booking takes seats of its lock's event while the lock is ACTIVE.
 func TestDuePending_TakesSeatsWhileItsLockIsActive(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
-	past, ofBooking, ofLock := time.Now().Add(-time.Hour), ids.New(), ids.New()
+	past, ofBooking, ofLock := time.Now().Add(-time.Hour), mongodb.NewID(), mongodb.NewID()
 	for name, c := range map[string]struct {
 		lock    bson.D
 		eventID holdfast.ID
 		events  []holdfast.ID
-		poison  bool
 	}{
-		"ACTIVE":         {lockOf(ofLock, "ACTIVE", 1, past), ofLock, []holdfast.ID{ofBooking, ofLock}, false},
-		"ACTIVE, poison": {lockOf(ofLock, "ACTIVE", "two", past), ofLock, []holdfast.ID{ofBooking, ofLock}, true},
-		"CONSUMED":       {lockOf(ofLock, "CONSUMED", 1, past), holdfast.ID{}, []holdfast.ID{ofBooking, ofLock}, false},
-		"none":           {nil, holdfast.ID{}, []holdfast.ID{ofBooking}, false},
-		"the zero ID": {
-			append(bson.D{{Key: "_id", Value: holdfast.ID{}}}, lockOf(ofLock, "ACTIVE", 1, past)[1:]...),
-			holdfast.ID{}, []holdfast.ID{ofBooking}, false,
-		},
+		"ACTIVE":   {lockOf(ofLock, "ACTIVE", 1, past), ofLock, []holdfast.ID{ofBooking, ofLock}},
+		"CONSUMED": {lockOf(ofLock, "CONSUMED", 1, past), holdfast.ID{}, []holdfast.ID{ofBooking, ofLock}},
+		"none":     {nil, holdfast.ID{}, []holdfast.ID{ofBooking}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			lockID := ids.New()
+			lockID := mongodb.NewID()
 			if c.lock != nil {
 				w.Insert("seatlocks", c.lock)
 				lockID = idOf(c.lock)
 			}
 			booking := bson.D{
-				{Key: "_id", Value: ids.New()}, {Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID},
+				{Key: "_id", Value: mongodb.NewID()}, {Key: "status", Value: "PAYMENT_PENDING"}, {Key: "seatLockId", Value: lockID},
 				{Key: "eventId", Value: ofBooking}, {Key: "paymentExpiresAt", Value: past},
 			}
 			w.Insert("bookings", booking)
@@ -172,8 +145,8 @@ func TestDuePending_TakesSeatsWhileItsLockIsActive(t *testing.T) {
 			if err != nil || i < 0 {
 				t.Fatalf("%v, %v", due, err)
 			}
-			if d := due[i]; d.EventID != c.eventID || !slices.Equal(d.Events, c.events) || d.Poison != c.poison {
-				t.Errorf("got %+v, want event %v, events %v, poison %v", d, c.eventID, c.events, c.poison)
+			if d := due[i]; d.EventID != c.eventID || !slices.Equal(d.Events, c.events) {
+				t.Errorf("got %+v, want event %v, events %v", d, c.eventID, c.events)
 			}
 		})
 	}
@@ -197,9 +170,9 @@ func TestApply_OneStatementChangesManyDocuments(t *testing.T) {
 	for range 3 {
 		lock := w.Acquire(eventID, 1, testenv.Past())
 		plan.Locks = append(plan.Locks, inventory.LockWrite{ID: lock.ID, EventID: eventID, From: holdfast.LockActive,
-			To: holdfast.LockExpired, Guard: inventory.IsDue, Revision: new(int64(0)), EndedBy: holdfast.EndedByLockExpiry})
+			To: holdfast.LockExpired, Guard: inventory.IsDue, EndedBy: holdfast.EndedByLockExpiry})
 	}
-	_, err := process.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
+	_, err := process.Store.Apply(w.Ctx(), mongodb.TxOptions{}, []store.EventPlan{{EventID: eventID, Plan: plan}}, func() error { return nil })
 	if err != nil || len(updates) != 1 {
 		t.Fatalf("%d commands, %v", len(updates), err)
 	}

@@ -2,12 +2,16 @@ package store_test
 
 import (
 	"context"
-	"errors"
 	"slices"
+	"strconv"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
+	"pgregory.net/rapid"
 
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -28,7 +32,7 @@ func TestApply_IsGuardedAfterAConflict(t *testing.T) {
 	plan := store.EventPlan{
 		EventID: f.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}, IsExpected: true,
 	}
-	_, err := process.Store.Apply(w.Ctx(), []store.EventPlan{plan}, func() error {
+	_, err := process.Store.Apply(w.Ctx(), mongodb.TxOptions{}, []store.EventPlan{plan}, func() error {
 		if len(guarded) == 1 {
 			return testenv.Conflict()
 		}
@@ -39,54 +43,65 @@ func TestApply_IsGuardedAfterAConflict(t *testing.T) {
 	}
 }
 
-// Whatever other software leaves in an event: what is accepted after the event's write, the guard before it accepts.
-func TestApply_GuardsCheckedAfterwardsAcceptNoMore(t *testing.T) {
+// eventFields are a random event's fields that a guard compares. Each may be absent, and a number of any type.
+func eventFields(rt *rapid.T, name string, planID holdfast.ID) bson.D {
+	number := rapid.SampledFrom([]any{int32(0), int64(1), int32(7), 8.0, int64(10), 11.0})
+	doc := bson.D{field("totalSeats", number.Draw(rt, name+" total")), field("availableSeats", number.Draw(rt, name+" available"))}
+	optional := func(field string, values ...any) {
+		if v := rapid.SampledFrom(append(values, nil)).Draw(rt, name+" "+field); v != nil {
+			doc = append(doc, bson.E{Key: field, Value: v})
+		}
+	}
+	optional("oversold", int32(0), 1.0, int64(7))
+	optional("maxSeatsPerUser", int32(0), int64(1), 8.0)
+	optional("status", "ON_SALE", "ON_SALE", "CLOSED", "CANCELLED")
+	optional("seatingPlanId", planID)
+	optional("orphanRule", "REFUSE", "ALLOW")
+	optional("accessiblePolicy", "OPEN", "RESERVED")
+	optional("internal", bson.D{}, bson.D{field("rev", int32(0))}, bson.D{field("rev", 1.0)}, bson.D{field("rev", int64(7))})
+	return doc
+}
+
+// The guard of an event is stated twice: as a condition of its write, and as a check of the event after it. Of any event and any write
+// the check accepts what the condition does, and nothing else.
+func TestApply_GuardsBeforeAndAfterTheWriteAcceptTheSame(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	allowAnyCounter(t, w)
-	allowFormer(t, w)
-	other := newFixture(t, w, nil)
-	nothing := store.EventPlan{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{}}}
 	accepted, refused := 0, 0
-	for name, write := range map[string]func(f fixture) *inventory.EventWrite{
-		"at least": func(fixture) *inventory.EventWrite { return &inventory.EventWrite{AtLeast: 8, Available: -8} },
-		"if unchanged": func(f fixture) *inventory.EventWrite {
-			return &inventory.EventWrite{IfUnchanged: f.read.Event, Available: -1}
-		},
-	} {
-		for _, changed := range []string{
-			"totalSeats", "availableSeats", "oversold", "status", "maxSeatsPerUser", "seatingPlanId", "internal", "internal.rev", "rev", "fixes",
-		} {
-			for _, value := range testenv.Extremes() {
-				apply := func(isExpected bool, beside ...store.EventPlan) error {
-					f := newFixture(t, w, nil)
-					plan := store.EventPlan{EventID: f.event, Plan: inventory.Plan{Event: write(f)}, IsExpected: isExpected}
-					if value == testenv.Missing {
-						f.unset("events", f.event, changed)
-					} else {
-						f.setEvent(field(changed, value))
-					}
-					_, err := w.Store.Apply(w.Ctx(), append(beside, plan), func() error { return nil })
-					return err
+	rapid.Check(t, func(rt *rapid.T) {
+		planID := mongodb.NewID()
+		for n := range 5 {
+			name, id := strconv.Itoa(n), mongodb.NewID()
+			present := eventFields(rt, name, planID)
+			write := inventory.EventWrite{
+				AtLeast: rapid.SampledFrom([]int64{0, 1, 8}).Draw(rt, name+" at least"), Available: rapid.Int64Range(-8, 8).Draw(rt, name+" moves"),
+				Oversold: rapid.Int64Range(-1, 1).Draw(rt, name+" oversold"), Touch: rapid.Bool().Draw(rt, name+" touch"),
+			}
+			if write.Touch {
+				write.Available, write.Oversold = 0, 0
+			}
+			if rapid.Bool().Draw(rt, name+" was read") {
+				read := present
+				if rapid.Bool().Draw(rt, name+" has changed") {
+					read = eventFields(rt, name+" read", planID)
 				}
-				alone, expected, together := apply(false), apply(true), apply(false, nothing)
-				switch {
-				case expected != nil && together != nil:
-					refused++
-				case alone == nil:
-					accepted++
-				default:
-					t.Errorf("%s, with %v in %s: %v before the write, %v after it, %v beside another event", name, value, changed,
-						alone, expected, together)
-				}
-				if expected != nil && !errors.Is(expected, store.ErrStale) {
-					t.Errorf("%s, with %v in %s: %v", name, value, changed, expected)
-				}
+				e := store.ReadEvent(rt, append(bson.D{field("_id", id)}, read...))
+				write.IfUnchanged = &e
+			}
+			w.Insert("events", append(bson.D{field("_id", id)}, present...))
+			before, after := w.Store.GuardHolds(rt, id, write)
+			if before != after {
+				rt.Fatalf("%v, with %+v: before the write %t, after it %t", present, write, before, after)
+			}
+			if before {
+				accepted++
+			} else {
+				refused++
 			}
 		}
-	}
+	})
 	if accepted == 0 || refused == 0 {
 		t.Errorf("%d were accepted, %d refused", accepted, refused)
 	}
-	t.Logf("%d were accepted, %d refused", accepted, refused)
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -12,41 +11,36 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// loaded has the documents that were read.
+// loaded contains the documents that were read.
 type loaded struct {
-	Event      eventDoc
-	Events     []eventDoc // the event, if it was found by a lock
-	Locks      []lockDoc
-	Live       []bookingDoc
-	Bookings   []bookingDoc
-	Keys       []lockDoc
-	Holdings   []holdingDoc
-	Due        []lockDoc
-	Holders    []lockDoc
-	Blocks     []lockDoc
-	Seats      seatsDoc  // if it is needed
-	Known      Known     // as the caller remembers it
-	DueSold    []soldDoc // the sales of the due locks and the holders
-	HasSales   bool      // DueSold was read with the due locks
-	Sold       []soldDoc
-	Taken      []takenDoc
-	Payments   []paymentDoc
-	Unrecorded []unrecordedDoc
-	Recorded   []recordedDoc
+	Event    eventDoc
+	Events   []eventDoc // the event, if it was found by a lock
+	Locks    []lockDoc
+	Live     []bookingDoc
+	Bookings []bookingDoc
+	Keys     []lockDoc
+	Holdings []holdingDoc
+	Due      []lockDoc
+	DueOf    []lockDoc
+	// DueOfRead counts the locks of DueOf, corrupt ones included.
+	DueOfRead int
+	Holders   []lockDoc
+	Blocks    []lockDoc
+	Seats     seatsDoc // if it is needed
+	Known     Known    // the event as the caller has cached it
+	Taken     []takenDoc
+	Payments  []paymentDoc
+
+	// Corrupt has the IDs of the documents that were left out because they are corrupt. Those of payments are also by
+	// their reference and part.
+	Corrupt        map[ID]bool
+	CorruptCharges map[inventory.PaymentKey]ID
+	// CorruptDue says that a due lock was left out because it is corrupt. There may be other due locks beyond the
+	// limit of the read, so the read has to be repeated with MongoDB leaving out corrupt locks.
+	CorruptDue bool
 }
 
-// countable returns an error if the sum of an event's locks was read and is no number that can be relied on.
-func (l loaded) countable() error {
-	if slices.ContainsFunc(l.Taken, func(t takenDoc) bool { return t.Seats.Wrong }) {
-		return RejectedEventError{errUncountable}
-	}
-	return nil
-}
-
-// errUncountable says that a sum of seats is beyond the numbers that are exact.
-const errUncountable = mongodb.AbortError("the event's locks have too many seats to add up")
-
-// readEvent begins the read of an event.
+// readEvent decodes the event that was read first.
 func (l *loaded) readEvent(id ID, withSeats bool) mongo.Pipeline {
 	pipeline := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))}
 	if !withSeats {
@@ -55,58 +49,82 @@ func (l *loaded) readEvent(id ID, withSeats bool) mongo.Pipeline {
 	return append(pipeline, l.Known.mapUnless()...)
 }
 
-// decodeEvent decodes an event and the lists that were joined to it.
+// decodeEvent decodes an event and the lists that were joined to it. It fails with ErrCorrupt if the event is
+// corrupt.
 func (l *loaded) decodeEvent(doc bson.Raw, withSeats bool, parts []part) error {
-	if err := mongodb.Unmarshal(doc, &l.Event); err != nil {
+	if err := unmarshalEvent(doc, &l.Event); err != nil {
 		return err
 	}
 	if withSeats {
-		l.Seats = readSeats(doc)
+		l.Seats = readSeats(doc, l.Event)
 	}
 	return l.decodeLists(doc, parts)
 }
 
-// decodeLists decodes the lists that were joined to a document. Where a list was not joined, other software
-// may have a field of that name.
+// unmarshalEvent decodes an event. It fails with ErrUnusable if the event is corrupt.
+func unmarshalEvent(doc bson.Raw, event *eventDoc) error {
+	if !eventRules.Holds(doc) {
+		return corruptEvent(mongodb.ErrCorrupt)
+	}
+	if err := mongodb.Unmarshal(doc, event); err != nil {
+		return corruptEvent(err)
+	}
+	return nil
+}
+
+// decodeLists decodes the lists that were joined to a document.
 func (l *loaded) decodeLists(doc bson.Raw, parts []part) error {
 	for _, p := range parts {
-		if err := mongodb.UnmarshalValue(doc.Lookup(p.as), p.into(l)); err != nil {
+		docs, err := doc.Lookup(p.as).Array().Values()
+		if err != nil {
 			return err
+		}
+		for _, d := range docs {
+			if err := p.add(l, d.Document()); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
+// to returns a function that adds a document to a list, unless it breaks the rules. If rules is nil, any document is
+// valid.
+func to[D any](list func(*loaded) *[]D, rules *mongodb.Schema) func(*loaded, bson.Raw) error {
+	return func(l *loaded, doc bson.Raw) error {
+		if rules != nil && !rules.Holds(doc) {
+			l.addCorrupt(doc)
+			return nil
+		}
+		var d D
+		err := mongodb.Unmarshal(doc, &d)
+		into := list(l)
+		*into = append(*into, d)
+		return err
+	}
+}
+
+func (l *loaded) addCorrupt(doc bson.Raw) {
+	if l.Corrupt == nil {
+		l.Corrupt = map[ID]bool{}
+	}
+	l.Corrupt[mongodb.IDOf(doc, "_id")] = true
+	delete(l.Corrupt, ID{})
+}
+
 type holdingDoc struct {
-	User  ID            `bson:"_id"`
-	Seats mongodb.Whole `bson:"seats"`
-	Locks int64         `bson:"locks"`
-}
-
-// isEndable is the rule of endable.
-func (d lockDoc) isEndable(shared bool) bool {
-	return !d.ID.IsZero() && d.Seats.Valid && d.Seats.N >= 1 && !d.Internal.Wrong && isRaisableNumber(d.Internal.Rev) &&
-		(!shared || isRaisableNumber(d.FormerRev.Whole))
-}
-
-func (s *Store) areEndable(due []lockDoc) bool {
-	return !slices.ContainsFunc(due, func(d lockDoc) bool { return !d.isEndable(s.shared()) })
-}
-
-func isRaisableNumber(n mongodb.Whole) bool { return !n.Wrong && n.N < mongodb.MaxWhole }
-
-// soldDoc is a CONFIRMED booking.
-type soldDoc struct {
-	LockID ID `bson:"seatLockId"`
+	User  ID    `bson:"_id"`
+	Seats int64 `bson:"seats"`
+	Locks int64 `bson:"locks"`
+	Due   int64 `bson:"due"`
 }
 
 type takenDoc struct {
-	Seats mongodb.Whole `bson:"seats"`
+	Seats int64 `bson:"seats"`
 }
 
-// state converts the documents for a decision. A document that was not found is nil in the
-// maps.
-func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
+// state converts the documents for a decision. A document that was not found is nil in the maps.
+func (l loaded) state(n inventory.Needs) inventory.State {
 	if len(l.Events) > 0 {
 		now := l.Event.Now
 		l.Event = l.Events[0]
@@ -114,19 +132,20 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 	}
 	s := inventory.State{Now: l.Event.Now.Time, Missing: l.Event.ID.IsZero()}
 	if s.Now.IsZero() {
-		s.Now = time.Unix(0, 0) // nothing was found: no decision asks for the time
+		s.Now = time.Unix(0, 0) // nothing was found, so a decision does not use the time
 	}
 	if !s.Missing {
-		event := l.Event.inventory(shared)
+		event := l.Event.inventory()
 		s.Event = &event
 	}
-	l.fillLocks(&s, n, shared)
-	l.fillDue(&s, n, shared)
+	s.Corrupt = l.Corrupt
+	l.fillLocks(&s, n)
+	l.fillDue(&s, n)
 	l.fillPayments(&s, n)
 	if n.Taken {
 		var taken int64
 		for _, t := range l.Taken {
-			taken = t.Seats.Or(0)
+			taken = t.Seats
 		}
 		s.Taken = &taken
 	}
@@ -136,26 +155,30 @@ func (l loaded) state(n inventory.Needs, shared bool) inventory.State {
 			s.Holdings[user] = inventory.Holding{}
 		}
 		for _, h := range l.Holdings {
-			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats.Or(mongodb.MaxWhole), Locks: h.Locks}
+			s.Holdings[h.User] = inventory.Holding{Seats: h.Seats, Locks: h.Locks, Due: h.Due}
 		}
 	}
 	return s
 }
 
 // fillDue fills in the due locks, and the locks that are looked up by their seats.
-func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
-	sold := countByLock(l.DueSold)
-	due := func(d lockDoc) inventory.DueLock {
-		lock := d.inventory(shared)
-		lock.Status, lock.EventID = holdfast.LockActive, l.Event.ID // as they were looked up: a list that has the value matches too
-		return inventory.DueLock{Lock: *lock, Sold: sold[d.ID] > 0}
-	}
+func (l loaded) fillDue(s *inventory.State, n inventory.Needs) {
 	if n.NeedsDue() {
-		list := all(l.Due, due)
+		list := all(l.Due, func(d lockDoc) inventory.Lock { return *d.inventory() })
 		s.Due = &list
 	}
+	if len(n.DueOf) > 0 {
+		s.MoreDueOf = l.DueOfRead >= inventory.MaxReclaim
+		s.DueOf = make(map[ID][]inventory.Lock, len(n.DueOf))
+		for _, user := range n.DueOf {
+			s.DueOf[user] = nil
+		}
+		for _, d := range l.DueOf {
+			s.DueOf[d.UserID] = append(s.DueOf[d.UserID], *d.inventory())
+		}
+	}
 	if len(n.Holders) > 0 {
-		s.Holders = holders(n.Holders, l.Holders, shared, due)
+		s.Holders = holders(n.Holders, l.Holders)
 	}
 	if len(n.Blocks) > 0 {
 		s.Blocks = make(map[string]*inventory.Lock, len(n.Blocks))
@@ -164,51 +187,39 @@ func (l loaded) fillDue(s *inventory.State, n inventory.Needs, shared bool) {
 		}
 		for _, d := range l.Blocks {
 			for _, id := range d.SeatIDs {
-				if _, needed := s.Blocks[id]; needed && !d.ID.IsZero() {
-					s.Blocks[id] = d.inventory(shared)
+				if _, needed := s.Blocks[id]; needed {
+					s.Blocks[id] = d.inventory()
 				}
 			}
 		}
 	}
 }
 
-// holders finds the locks of seats among due locks. A lock that can't be ended keeps its seats, and so do
-// several locks with the same seat: if one of them ended, the seat would still be in another.
-func holders(seatIDs []string, due []lockDoc, shared bool, lock func(lockDoc) inventory.DueLock) map[string]*inventory.DueLock {
-	found, first := make(map[string]*inventory.DueLock, len(seatIDs)), map[string]int{}
+// holders finds the locks of seats among due locks. If several locks have a seat, it leaves the seat out: after the
+// end of one of them the seat would still be in another.
+func holders(seatIDs []string, due []lockDoc) map[string]*inventory.Lock {
+	found, first := make(map[string]*inventory.Lock, len(seatIDs)), map[string]int{}
 	for _, id := range seatIDs {
 		found[id] = nil
 	}
 	for n, d := range due {
-		holder := lock(d)
+		holder := d.inventory()
 		for _, id := range d.SeatIDs {
 			if _, needed := found[id]; !needed {
 				continue
 			}
-			before, isAnother := first[id]
-			switch {
-			case !isAnother && d.isEndable(shared):
-				found[id] = &holder
-			case isAnother && before != n: // not the same lock, which names the seat twice
+			switch before, isAnother := first[id]; {
+			case !isAnother:
+				found[id], first[id] = holder, n
+			case before != n: // not the same lock, which names the seat twice
 				found[id] = nil
-			}
-			if !isAnother {
-				first[id] = n
 			}
 		}
 	}
 	return found
 }
 
-func countByLock(docs []soldDoc) map[ID]int {
-	sold := make(map[ID]int, len(docs))
-	for _, d := range docs {
-		sold[d.LockID]++
-	}
-	return sold
-}
-
-func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
+func (l loaded) fillLocks(s *inventory.State, n inventory.Needs) {
 	s.Locks = make(map[ID]*inventory.Lock, len(n.Locks))
 	for _, id := range n.Locks {
 		s.Locks[id] = nil
@@ -222,13 +233,7 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
 		s.Bookings[d.ID] = &b
 	}
 	for _, d := range l.Locks {
-		s.Locks[d.ID] = d.inventory(shared)
-	}
-	s.Locks[ID{}], s.Bookings[ID{}] = nil, nil // documents that have no ID of ours can't be named
-	sold := countByLock(l.Sold)
-	s.Sold = make(map[ID]int, len(n.Sold))
-	for _, id := range n.Sold {
-		s.Sold[id] = sold[id]
+		s.Locks[d.ID] = d.inventory()
 	}
 	s.LiveOf = make(map[ID][]ID, len(n.LiveOf))
 	for _, id := range n.LiveOf {
@@ -236,9 +241,6 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
 	}
 	for _, d := range l.Live {
 		b := d.booking()
-		if d.ID.IsZero() && b.Status != holdfast.BookingConfirmed {
-			continue // no command can name it, or change it
-		}
 		s.Bookings[d.ID] = &b
 		s.LiveOf[d.LockID] = append(s.LiveOf[d.LockID], d.ID)
 	}
@@ -248,7 +250,7 @@ func (l loaded) fillLocks(s *inventory.State, n inventory.Needs, shared bool) {
 			s.Keys[key] = nil
 		}
 		for _, d := range l.Keys {
-			s.Keys[inventory.UserKey{User: d.UserID, Key: string(d.Key)}] = d.inventory(shared)
+			s.Keys[inventory.UserKey{User: d.UserID, Key: d.Key}] = d.inventory()
 		}
 	}
 }

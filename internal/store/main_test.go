@@ -10,7 +10,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
@@ -36,8 +35,8 @@ type fixture struct {
 // their documents before they are read.
 func newFixture(t *testing.T, w *env, arrange func(f fixture)) fixture {
 	t.Helper()
-	f := fixture{env: w, t: t, event: ids.New(), lock: ids.New(), booking: ids.New()}
-	user, inAnHour := ids.New(), time.Now().Add(time.Hour)
+	f := fixture{env: w, t: t, event: mongodb.NewID(), lock: mongodb.NewID(), booking: mongodb.NewID()}
+	user, inAnHour := mongodb.NewID(), time.Now().Add(time.Hour)
 	w.Insert("events", bson.D{
 		{Key: "_id", Value: f.event}, {Key: "totalSeats", Value: 10}, {Key: "availableSeats", Value: 8}, {Key: "status", Value: "ON_SALE"},
 	})
@@ -72,7 +71,7 @@ func (f fixture) applyExpected(plan inventory.Plan) (store.Applied, error) {
 }
 
 func (f fixture) applyPlan(plan store.EventPlan) (store.Applied, error) {
-	applied, err := f.Store.Apply(f.Ctx(), []store.EventPlan{plan}, func() error { return nil })
+	applied, err := f.Store.Apply(f.Ctx(), mongodb.TxOptions{}, []store.EventPlan{plan}, func() error { return nil })
 	if err != nil {
 		return store.Applied{}, err
 	}
@@ -85,7 +84,7 @@ func (f fixture) applyBeside(plan inventory.Plan) (store.Applied, error) {
 	plans := []store.EventPlan{
 		{EventID: other.event, Plan: inventory.Plan{Event: &inventory.EventWrite{AtLeast: 1, Available: -1}}}, {EventID: f.event, Plan: plan},
 	}
-	applied, err := f.Store.Apply(f.Ctx(), plans, func() error { return nil })
+	applied, err := f.Store.Apply(f.Ctx(), mongodb.TxOptions{}, plans, func() error { return nil })
 	if err != nil {
 		return store.Applied{}, err
 	}

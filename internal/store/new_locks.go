@@ -11,15 +11,14 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// newLocks are new locks as they are stored: the elements of a BSON array. They are encoded as they are added,
-// because a hot event has thousands a second, and the driver takes several times as long.
+// newLocks are new locks as they are stored: the elements of a BSON array. Each lock is encoded when it is added,
+// because a hot event has thousands of them a second, and the driver takes several times as long.
 type newLocks struct {
-	shared bool // processes of the former version may serve the database too
-	n      int
-	items  []byte
+	n     int
+	items []byte
 }
 
-// usualLock is a bit more than the bytes of a usual lock.
+// usualLock is slightly more than the usual size of a lock in bytes.
 const usualLock = 400
 
 // reserve makes room for n locks.
@@ -33,13 +32,13 @@ func (l *newLocks) reserve(n int) {
 	}
 }
 
-// array is the BSON array of the locks. No lock can be added after it.
+// array returns the BSON array of the locks. No lock can be added after that.
 func (l *newLocks) array() []byte {
 	array, _ := bsoncore.AppendArrayEnd(l.items, 0)
 	return array
 }
 
-// add adds a lock. The venue's one has no user and no expiry. Call reserve first.
+// add adds a lock. A lock of the venue has no user and no expiry. Call reserve first.
 func (l *newLocks) add(lock *holdfast.Lock) {
 	isCustomers, createdAt := lock.Status != holdfast.LockBlocked, lock.CreatedAt.UnixMilli()
 	start, b := mongodb.AppendItem(l.items, l.n)
@@ -66,9 +65,6 @@ func (l *newLocks) add(lock *holdfast.Lock) {
 	}
 	if isCustomers && lock.Key != "" {
 		b = bsoncore.AppendStringElement(b, "idempotencyKey", lock.Key)
-	}
-	if isCustomers && l.shared {
-		b = bsoncore.AppendInt64Element(b, formerRev, 0)
 	}
 	if len(lock.SeatIDs) > 0 {
 		var list int32

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -17,26 +18,26 @@ const (
 	paymentsName = "payments"
 
 	paymentID   = internalName + ".paymentId" // of bookings that have a payment
-	kept        = internalName + ".kept"      // of bookings: raised where nothing else changes
+	kept        = internalName + ".kept"      // of bookings: raised by a write that changes nothing else
 	paymentCode = internalName + ".code"      // of payments: the code of the refusal
 )
 
-// byCharge makes payments unique by reference and part. So payments can't be sharded by another key than the
-// reference, and need not be: they are read by key, and there is one for a booking.
+// byCharge makes payments unique by reference and part. So payments can be sharded by the reference only. They need
+// no other shard key, because they are read by key, and a booking has one payment.
 var byCharge = mongodb.Index{Keys: mongodb.Keys("reference", "part"), Unique: true}
 
-// payments are the indexes and the validator of payments.
+// payments returns the collection of payments with its indexes and validator.
 func payments() mongodb.Collection {
 	due := mongodb.Is("status", string(holdfast.PaymentRefundDue))
 	return mongodb.Collection{
-		Name:      paymentsName,
-		Validator: mongodb.OneOf("status", holdfast.PaymentStatuses()...),
+		Name:   paymentsName,
+		Schema: &paymentRules,
 		Indexes: []mongodb.Index{
 			byCharge,
-			// Lists.
+			// This index serves lists.
 			{Keys: mongodb.Keys("bookingId", "_id")},
 			{Keys: mongodb.Keys("eventId", "status", "_id")},
-			// Refunds that are due, and the oldest of them.
+			// This index serves the refunds that are due, oldest first.
 			{Keys: mongodb.Keys("status", "_id"), Partial: due},
 			{Keys: mongodb.Keys("updatedAt", "_id"), Partial: due},
 		},
@@ -45,42 +46,20 @@ func payments() mongodb.Collection {
 
 func (s *Store) payments() *mongo.Collection { return s.db.Collection(paymentsName) }
 
-// paymentDoc reads a payment.
+// paymentDoc decodes a payment.
 type paymentDoc struct {
-	ID              ID            `bson:"_id"`
-	Provider        mongodb.Text  `bson:"provider"`
-	Reference       mongodb.Text  `bson:"reference"`
-	Part            mongodb.Text  `bson:"part"`
-	BookingID       ID            `bson:"bookingId"`
-	EventID         ID            `bson:"eventId"`
-	UserID          ID            `bson:"userId"`
-	Amount          mongodb.Whole `bson:"amount"`
-	Currency        mongodb.Text  `bson:"currency"`
-	Status          mongodb.Text  `bson:"status"`
-	Reason          mongodb.Text  `bson:"reason"`
-	RefundReference mongodb.Text  `bson:"refundReference"`
-	CreatedAt       mongodb.Date  `bson:"createdAt"`
-	UpdatedAt       mongodb.Date  `bson:"updatedAt"`
-	Internal        struct {
-		Rev  mongodb.Whole `bson:"rev"`
-		Code mongodb.Text  `bson:"code"`
-	} `bson:"internal"`
+	holdfast.Payment `bson:",inline"`
 
-	Now mongodb.Date `bson:"now"`
+	Internal struct {
+		Rev  int64         `bson:"rev"`
+		Code holdfast.Code `bson:"code"`
+	} `bson:"internal"`
+	Now mongodb.DatabaseNow `bson:"databaseNow"`
 }
 
 func (d paymentDoc) payment() holdfast.Payment {
-	return holdfast.Payment{
-		ID: d.ID,
-		Charge: holdfast.Charge{
-			Provider: string(d.Provider), Reference: string(d.Reference), Part: string(d.Part),
-			Amount: d.Amount.Pointer(), Currency: string(d.Currency),
-		},
-		BookingID: d.BookingID, EventID: d.EventID, UserID: d.UserID,
-		Status: holdfast.PaymentStatus(d.Status), Reason: holdfast.PaymentReason(d.Reason), Code: holdfast.Code(d.Internal.Code),
-		RefundReference: string(d.RefundReference), CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt.Time,
-		Revision: d.Internal.Rev.Or(0),
-	}
+	d.Code, d.CreatedAt, d.Revision = d.Internal.Code, createdAt(d.CreatedAt, d.ID), d.Internal.Rev
+	return d.Payment
 }
 
 func newPaymentDoc(p holdfast.Payment) bson.D {
@@ -114,8 +93,8 @@ func newPaymentDoc(p holdfast.Payment) bson.D {
 	return doc
 }
 
-// writePayments inserts the new payments of the plans and changes others. A reference and part that are in use make
-// the plan stale.
+// writePayments inserts the new payments of the plans and changes others. If a reference and part are in use, the
+// plan is stale.
 func (s *Store) writePayments(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var docs, statements []bson.D
 	for _, p := range plans {
@@ -156,10 +135,10 @@ func paymentUpdate(w inventory.PaymentWrite) bson.D {
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
-	return bson.D{raiseRevision(false), {Key: "$set", Value: set}}
+	return bson.D{raiseRevision, {Key: "$set", Value: set}}
 }
 
-// paymentParts are the reads of payments.
+// paymentParts returns the reads of payments.
 func paymentParts(n inventory.Needs) (list []part) {
 	var either bson.A
 	if len(n.Payments) > 0 {
@@ -169,95 +148,53 @@ func paymentParts(n inventory.Needs) (list []part) {
 		either = append(either, mongodb.And(mongodb.Is("reference", key.Reference), mongodb.Is("part", key.Part)))
 	}
 	if len(either) > 0 {
-		list = append(list, part{"payments", paymentsName, []bson.D{mongodb.Match(mongodb.Is("$or", either))},
-			func(l *loaded) any { return &l.Payments }})
-	}
-	if len(n.Unrecorded) > 0 {
-		first := bson.D{{Key: "$slice", Value: bson.A{"$bookings", several}}}
-		list = append(list, part{"unrecorded", bookingsName, []bson.D{
-			mongodb.Match(mongodb.In(referenceField, n.Unrecorded), mongodb.Is("status", string(holdfast.BookingConfirmed)), absent(paymentID)),
-			mongodb.Group("$"+referenceField, bson.E{Key: "bookings", Value: bson.D{{Key: "$push", Value: "$_id"}}}),
-			{{Key: "$set", Value: bson.D{{Key: "bookings", Value: first}}}},
-		}, func(l *loaded) any { return &l.Unrecorded }})
-	}
-	if len(n.Recorded) > 0 { // the first and the last one: whether several have a reference
-		list = append(list, part{"recorded", paymentsName, []bson.D{
-			mongodb.Match(mongodb.In("reference", n.Recorded)),
-			mongodb.Group("$reference", bson.E{Key: "first", Value: bson.D{{Key: "$min", Value: "$bookingId"}}},
-				bson.E{Key: "last", Value: bson.D{{Key: "$max", Value: "$bookingId"}}}),
-		}, func(l *loaded) any { return &l.Recorded }})
+		list = append(list, part{"payments", paymentsName, []bson.D{mongodb.Match(mongodb.Is("$or", either))}, addPayment})
 	}
 	return list
 }
 
-// several bookings with one reference are enough to know that it is not one.
-const several = 2
-
-// unrecordedDoc are bookings with one reference, the first of them.
-type unrecordedDoc struct {
-	Reference mongodb.Text `bson:"_id"`
-	Bookings  []ID         `bson:"bookings"`
+// addPayment adds a payment. The reference and the part of a corrupt one are in use too.
+func addPayment(l *loaded, doc bson.Raw) error {
+	if paymentRules.Holds(doc) {
+		return to(func(l *loaded) *[]paymentDoc { return &l.Payments }, nil)(l, doc)
+	}
+	l.addCorrupt(doc)
+	reference, _ := doc.Lookup("reference").StringValueOK()
+	partOf, _ := doc.Lookup("part").StringValueOK()
+	if l.CorruptCharges == nil {
+		l.CorruptCharges = map[inventory.PaymentKey]ID{}
+	}
+	l.CorruptCharges[inventory.PaymentKey{Reference: reference, Part: partOf}] = mongodb.IDOf(doc, "_id")
+	return nil
 }
 
-// recordedDoc are the first and the last booking that have a payment with one reference.
-type recordedDoc struct {
-	Reference mongodb.Text `bson:"_id"`
-	First     ID           `bson:"first"`
-	Last      ID           `bson:"last"`
-}
-
-// fillPayments fills in the payments, and the bookings that have none.
+// fillPayments fills in the payments.
 func (l loaded) fillPayments(s *inventory.State, n inventory.Needs) {
 	if !n.NeedsPayments() {
 		return
 	}
 	s.Payments, s.Charged = make(map[ID]*holdfast.Payment, len(l.Payments)), make(map[inventory.PaymentKey]ID, len(n.Charged))
-	s.Unrecorded, s.Recorded = make(map[string][]ID, len(n.Unrecorded)), make(map[string][]ID, len(n.Recorded))
 	for _, id := range n.Payments {
 		s.Payments[id] = nil
 	}
 	for _, key := range n.Charged {
 		s.Charged[key] = ID{}
 	}
-	for _, reference := range n.Unrecorded {
-		s.Unrecorded[reference] = nil
-	}
-	for _, reference := range n.Recorded {
-		s.Recorded[reference] = nil
-	}
 	for _, d := range l.Payments {
 		p := d.payment()
 		s.Payments[p.ID], s.Charged[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = &p, p.ID
 	}
-	for _, d := range l.Unrecorded {
-		s.Unrecorded[string(d.Reference)] = d.Bookings
-	}
-	for _, d := range l.Recorded {
-		s.Recorded[string(d.Reference)] = []ID{d.First, d.Last}
-	}
+	maps.Copy(s.Charged, l.CorruptCharges)
 }
 
 // Payment returns a payment in its present state, or CodePaymentNotFound.
 func (s *Store) Payment(ctx context.Context, id ID) (holdfast.Payment, error) {
-	place := mongodb.At(PlaceOfPayment(id))
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Payment, error) {
-		doc, found, err := mongodb.First[paymentDoc](ctx, s.payments(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id))})
-		switch {
-		case err != nil:
-			return holdfast.Payment{}, mongodb.Translate(err)
-		case !found:
-			return holdfast.Payment{}, holdfast.NotFound(holdfast.CodePaymentNotFound)
-		}
-		return doc.payment(), nil
-	})
+	return current(ctx, s, holdfast.CodePaymentNotFound, func(ctx context.Context) (paymentDoc, bool, error) {
+		return firstValid[paymentDoc](ctx, s.payments(), &paymentRules, mongodb.Is("_id", id))
+	}, paymentDoc.payment)
 }
 
-// PlaceOfPayment is the place of a payment.
-func PlaceOfPayment(id ID) mongodb.Place {
-	return mongodb.Place{Collection: paymentsName, Filter: mongodb.Is("_id", id)}
-}
-
-// Payments lists payments by ID, and the token of the next page.
+// Payments lists payments by ID, and returns the token of the next page.
 func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page holdfast.Page) ([]holdfast.Payment, string, error) {
 	var match bson.D
 	isIndexed := true
@@ -285,18 +222,18 @@ func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page hol
 	if f.Provider != "" {
 		match = mongodb.And(match, mongodb.Is("provider", f.Provider))
 	}
-	docs, next, err := mongodb.List(ctx, s.payments(), mongodb.Filter{Match: match, Indexed: isIndexed}, page,
-		func(d paymentDoc) ID { return d.ID })
+	filter := mongodb.Filter{Match: match, Indexed: isIndexed, Schema: paymentSchema}
+	docs, next, err := mongodb.List[paymentDoc](ctx, s.payments(), filter, page)
 	return all(docs, paymentDoc.payment), next, err
 }
 
-// RefundsDue are the payments that have to go back.
+// RefundsDue counts the payments that have to be refunded.
 type RefundsDue struct {
 	Count  int64
 	Oldest time.Time // since when the first of them waits; zero: there is none
 }
 
-// RefundsDue counts the payments that are REFUND_DUE, up to limit; 0 is no limit.
+// RefundsDue counts the payments that are REFUND_DUE, up to limit. A limit of 0 means no limit.
 func (s *Store) RefundsDue(ctx context.Context, limit int64) (RefundsDue, error) {
 	due := mongodb.Is("status", string(holdfast.PaymentRefundDue))
 	n, err := s.payments().CountDocuments(ctx, due, upTo(limit))
@@ -304,7 +241,16 @@ func (s *Store) RefundsDue(ctx context.Context, limit int64) (RefundsDue, error)
 		return RefundsDue{}, mongodb.Translate(err)
 	}
 	first, _, err := mongodb.First[paymentDoc](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(due, isDate("updatedAt")), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(1),
+		mongodb.Match(due, paymentSchema), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(1),
 	})
-	return RefundsDue{Count: n, Oldest: first.UpdatedAt.Time}, mongodb.Translate(err)
+	return RefundsDue{Count: n, Oldest: first.UpdatedAt}, mongodb.Translate(err)
+}
+
+// OldestRefundsDue lists up to limit payments that have to be refunded, longest waiting first.
+func (s *Store) OldestRefundsDue(ctx context.Context, limit int) ([]holdfast.Payment, error) {
+	docs, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
+		mongodb.Match(mongodb.Is("status", string(holdfast.PaymentRefundDue)), paymentSchema),
+		mongodb.Sort("updatedAt", "_id"), mongodb.Limit(limit),
+	})
+	return all(docs, paymentDoc.payment), mongodb.Translate(err)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -31,7 +32,7 @@ func TestApply_PaymentGuardsHold(t *testing.T) {
 	if _, err := w.Bookings.RefundPayment(w.Ctx(), id, "first"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: b.EventID, Plan: plan}}, func() error { return nil })
+	_, err = w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, []store.EventPlan{{EventID: b.EventID, Plan: plan}}, func() error { return nil })
 	if !errors.Is(err, store.ErrStale) {
 		t.Errorf("got %v, want a stale plan", err)
 	}
@@ -48,8 +49,8 @@ func TestApply_APaymentIsWrittenWithItsConfirmation(t *testing.T) {
 	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
 	b, charge := w.Book(lock, testenv.Soon()), holdfast.Charge{Reference: "r"}
 	state, err := w.Store.Load(w.Ctx(), b.EventID, inventory.Needs{
-		Event: true, Bookings: []holdfast.ID{b.ID}, Locks: []holdfast.ID{lock.ID}, LiveOf: []holdfast.ID{lock.ID}, Sold: []holdfast.ID{lock.ID},
-		Charged: []inventory.PaymentKey{{Reference: charge.Reference}}, Unrecorded: []string{charge.Reference},
+		Event: true, Bookings: []holdfast.ID{b.ID}, Locks: []holdfast.ID{lock.ID}, LiveOf: []holdfast.ID{lock.ID},
+		Charged: []inventory.PaymentKey{{Reference: charge.Reference}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,7 @@ func TestApply_APaymentIsWrittenWithItsConfirmation(t *testing.T) {
 		t.Fatalf("%+v, %v", plan, result.Err)
 	}
 	givenUp := errors.New("the callers have given up")
-	_, err = w.Store.Apply(w.Ctx(), []store.EventPlan{{EventID: b.EventID, Plan: plan}}, func() error { return givenUp })
+	_, err = w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, []store.EventPlan{{EventID: b.EventID, Plan: plan}}, func() error { return givenUp })
 	if !errors.Is(err, givenUp) {
 		t.Errorf("got %v", err)
 	}

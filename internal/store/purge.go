@@ -12,18 +12,17 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// purgeable locks have ended and take no seats. CONSUMED locks are sold and stay.
+// purgeable are the statuses of locks that have ended and take no seats. CONSUMED locks are sold and stay.
 var purgeable = []holdfast.LockStatus{holdfast.LockExpired, holdfast.LockReleased}
 
-// The age of an ended lock counts from its last change. If other software set no date of
-// change, it counts from the expiry.
+// The age of an ended lock counts from its last change or, if it has no date of change, from its expiry.
 const (
 	byChange = "updatedAt"
 	byExpiry = "expiresAt"
 )
 
-// EachPurgeable calls handle with the IDs of the locks that became EXPIRED or RELEASED
-// before a time, in batches: with each ID once, also if its lock is not removed.
+// EachPurgeable calls handle with the IDs of the locks that became EXPIRED or RELEASED before a time, in batches. It
+// passes each ID once, even if the lock is not removed.
 func (s *Store) EachPurgeable(ctx context.Context, before time.Time, batch int, handle func(context.Context, []ID) error) error {
 	for _, status := range purgeable {
 		for _, age := range []string{byChange, byExpiry} {
@@ -35,25 +34,25 @@ func (s *Store) EachPurgeable(ctx context.Context, before time.Time, batch int, 
 	return nil
 }
 
-// endedDoc is a lock's position in the order of the walk.
+// endedDoc is the position of a lock in the order of the walk.
 type endedDoc struct {
-	ID        ID           `bson:"_id"`
-	UpdatedAt mongodb.Date `bson:"updatedAt"`
-	ExpiresAt mongodb.Date `bson:"expiresAt"`
+	ID        ID        `bson:"_id"`
+	UpdatedAt time.Time `bson:"updatedAt"`
+	ExpiresAt time.Time `bson:"expiresAt"`
 }
 
 func (s *Store) walkEnded(
 	ctx context.Context, status holdfast.LockStatus, age string, before time.Time, batch int,
 	handle func(context.Context, []ID) error,
 ) error {
-	old := mongodb.And(isDate(age), bson.D{{Key: age, Value: bson.D{{Key: "$lte", Value: before}}}}, isDate(byExpiry), namedByUs)
+	old := mongodb.And(isDate(age), bson.D{{Key: age, Value: bson.D{{Key: "$lte", Value: before}}}}, isDate(byExpiry))
 	if age == byExpiry {
-		old = mongodb.And(old, mongodb.Is(byChange, nil), mongodb.Not(byChange, bson.E{Key: "$type", Value: "array"}))
+		old = mongodb.And(old, mongodb.Is(byChange, nil))
 	}
 	var behind bson.D
 	for {
 		docs, err := mongodb.All[endedDoc](ctx, s.locks(), mongo.Pipeline{
-			mongodb.Match(mongodb.Is("status", string(status)), old, behind),
+			mongodb.Match(mongodb.Is("status", string(status)), old, behind, lockSchema),
 			mongodb.Sort(byChange, byExpiry, "_id"), mongodb.Limit(batch), mongodb.Only(byChange, byExpiry),
 		})
 		if err != nil || len(docs) == 0 {
@@ -70,25 +69,20 @@ func (s *Store) walkEnded(
 	}
 }
 
-// isDate matches a date that is in no list. The walk continues behind one; a lock of other software
-// with another expiry stays.
-func isDate(field string) bson.D {
-	return bson.D{{Key: field, Value: bson.D{
-		{Key: "$type", Value: "date"}, {Key: "$not", Value: bson.D{{Key: "$type", Value: "array"}}},
-	}}}
-}
+// isDate matches a date. The walk continues after a date.
+func isDate(field string) bson.D { return mongodb.Is(field, bson.D{{Key: "$type", Value: "date"}}) }
 
 // behind continues the walk after the lock.
 func (d endedDoc) behind(age string) bson.D {
-	byID := After{At: d.ExpiresAt.Stored, ID: d.ID}.filter(byExpiry)
+	byID := After{At: bson.NewDateTimeFromTime(d.ExpiresAt), ID: d.ID}.filter(byExpiry)
 	if age == byExpiry {
 		return byID
 	}
 	return bson.D{
-		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt.Stored}}},
+		{Key: byChange, Value: bson.D{{Key: "$gte", Value: d.UpdatedAt}}},
 		{Key: "$or", Value: bson.A{
-			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt.Stored}}}},
-			mongodb.And(mongodb.Is(byChange, d.UpdatedAt.Stored), byID),
+			bson.D{{Key: byChange, Value: bson.D{{Key: "$gt", Value: d.UpdatedAt}}}},
+			mongodb.And(mongodb.Is(byChange, d.UpdatedAt), byID),
 		}},
 	}
 }
@@ -96,10 +90,9 @@ func (d endedDoc) behind(age string) bson.D {
 // Purged counts the removed documents.
 type Purged struct{ Locks, Bookings int }
 
-// Purge removes ended locks together with their ended bookings, in one transaction. A lock
-// stays if it has not ended. It also stays if it has a booking that has not ended: an
-// operator has to check that one. And it stays if the payment of its booking has to go back, or if a late payment of
-// that could still be accepted at now, by the database's clock.
+// Purge removes ended locks together with their ended bookings, in one transaction. A lock stays in these cases: it
+// has not ended; it has a booking that has not ended, which an operator has to check; the payment of its booking has
+// to be refunded; or the event may still accept a late payment of its booking at now, by the database's clock.
 func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
 		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))
@@ -135,7 +128,8 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged,
 	})
 }
 
-// payable has the locks of those bookings whose payment has to go back, or that a late payment could still confirm.
+// payable returns the locks of those bookings whose payment has to be refunded, or that a late payment may still
+// confirm.
 func (s *Store) payable(ctx context.Context, bookings []holdfast.Booking, now time.Time) (map[ID]bool, error) {
 	inUse := map[ID]bool{}
 	if len(bookings) == 0 {
@@ -145,7 +139,9 @@ func (s *Store) payable(ctx context.Context, bookings []holdfast.Booking, now ti
 	for _, b := range bookings {
 		all, events = append(all, b.ID), append(events, b.EventID)
 	}
-	due, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
+	due, err := mongodb.All[struct {
+		BookingID ID `bson:"bookingId"`
+	}](ctx, s.payments(), mongo.Pipeline{
 		mongodb.Match(mongodb.In("bookingId", all), mongodb.Is("status", string(holdfast.PaymentRefundDue))), mongodb.Only("bookingId"),
 	})
 	if err != nil {
@@ -155,19 +151,22 @@ func (s *Store) payable(ctx context.Context, bookings []holdfast.Booking, now ti
 	for _, p := range due {
 		hasDue[p.BookingID] = true
 	}
-	found, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-		mongodb.Match(mongodb.In("_id", events)), mongodb.Only("latePayments", "latePaymentSeconds"),
-	})
+	found, err := mongodb.All[bson.Raw](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", events)), withoutMap})
 	if err != nil {
 		return nil, err
 	}
-	late := map[ID]time.Duration{}
-	for _, d := range found {
-		late[d.ID] = d.latePayments().Window()
+	late, corrupt := map[ID]time.Duration{}, map[ID]bool{}
+	for _, raw := range found {
+		var d eventDoc
+		if unmarshalEvent(raw, &d) != nil { // it is not known whether it accepts late payments
+			corrupt[mongodb.IDOf(raw, "_id")] = true
+			continue
+		}
+		late[d.ID] = d.Late().Window()
 	}
 	for _, b := range bookings {
 		isExpired := b.Status == holdfast.BookingExpired && !b.PaymentExpiresAt.IsZero()
-		if hasDue[b.ID] || isExpired && now.Before(b.PaymentExpiresAt.Add(late[b.EventID])) {
+		if hasDue[b.ID] || isExpired && corrupt[b.EventID] || isExpired && now.Before(b.PaymentExpiresAt.Add(late[b.EventID])) {
 			inUse[b.LockID] = true
 		}
 	}

@@ -16,8 +16,8 @@ import (
 // ErrEventExists says that an event with the requested ID exists.
 const ErrEventExists = mongodb.AbortError("an event has this ID already")
 
-// CreateEvent adds an event in a transaction, with its key. It returns the ID of the event
-// that the key made, and fails with ErrEventExists; see mongodb.DB.Create.
+// CreateEvent inserts an event and its key in a transaction. It returns the ID of the event that was created with
+// the key, and fails with ErrEventExists; see mongodb.DB.Create.
 func (s *Store) CreateEvent(
 	ctx context.Context, e holdfast.Event, key holdfast.CreationKey, hash string,
 ) (id ID, replayed bool, err error) {
@@ -57,29 +57,43 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	return changes.Insert(ctx, s.db, &record)
 }
 
-// readEvent reads an event with the database's clock.
-func (s *Store) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
-	return mongodb.First[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), withoutMap, mongodb.WithNow})
-}
-
-// Event returns an event, or CodeEventNotFound.
-func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
-	place := mongodb.At(PlacesOf(id)[0])
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Event, error) {
-		doc, found, err := s.readEvent(ctx, id)
+// current reads a document in its present state. It refuses with a code if there is none; the refusal is confirmed.
+func current[D, T any](
+	ctx context.Context, s *Store, code holdfast.Code, find func(context.Context) (D, bool, error), convert func(D) T,
+) (T, error) {
+	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, func(ctx context.Context) (value T, err error) {
+		doc, found, err := find(ctx)
 		switch {
 		case err != nil:
-			return holdfast.Event{}, mongodb.Translate(err)
+			return value, mongodb.Translate(err)
 		case !found:
-			return holdfast.Event{}, holdfast.NotFound(holdfast.CodeEventNotFound)
+			return value, holdfast.NotFound(code)
 		}
-		return doc.answer(), nil
+		return convert(doc), nil
 	})
 }
 
-// Events lists events by ID, and the token of the next page.
+// readEvent reads an event with the database's clock. It fails with ErrUnusable if the event is corrupt.
+func (s *Store) readEvent(ctx context.Context, id ID) (doc eventDoc, found bool, err error) {
+	raw, found, err := mongodb.First[bson.Raw](ctx, s.events(),
+		mongo.Pipeline{mongodb.Match(mongodb.Is("_id", id)), withoutMap, mongodb.WithNow})
+	if found {
+		err = unmarshalEvent(raw, &doc)
+	}
+	return doc, found, err
+}
+
+// Event returns an event, or CodeEventNotFound. It fails with CodeUnavailable if the event is corrupt.
+func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
+	return current(ctx, s, holdfast.CodeEventNotFound, func(ctx context.Context) (eventDoc, bool, error) {
+		return s.readEvent(ctx, id)
+	}, eventDoc.answer)
+}
+
+// Events lists events by ID, and returns the token of the next page.
 func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
-	docs, next, err := mongodb.List(ctx, s.events(), mongodb.Filter{Indexed: true, Without: noMap}, page, func(d eventDoc) ID { return d.ID })
+	filter := mongodb.Filter{Indexed: true, Schema: eventSchema, Without: noMap}
+	docs, next, err := mongodb.List[eventDoc](ctx, s.events(), filter, page)
 	return all(docs, eventDoc.answer), next, err
 }
 
@@ -91,27 +105,17 @@ func (s *Store) OversoldEvents(ctx context.Context) (int64, error) {
 
 // Lock returns a lock in its present state, or CodeLockNotFound.
 func (s *Store) Lock(ctx context.Context, id ID) (holdfast.Lock, error) {
-	place := mongodb.At(PlaceOfLock(id))
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Lock, error) {
-		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{
-			mongodb.Match(mongodb.Is("_id", id), notBlocked, notLifted),
-		})
-		switch {
-		case err != nil:
-			return holdfast.Lock{}, mongodb.Translate(err)
-		case !found:
-			return holdfast.Lock{}, holdfast.NotFound(holdfast.CodeLockNotFound)
-		}
-		return doc.lock(), nil
-	})
+	return current(ctx, s, holdfast.CodeLockNotFound, func(ctx context.Context) (lockDoc, bool, error) {
+		return firstValid[lockDoc](ctx, s.locks(), &lockRules, mongodb.And(mongodb.Is("_id", id), notBlocked, notLifted))
+	}, lockDoc.lock)
 }
 
-// LockOf returns the lock of a booking, or CodeLockNotFound. Other software may name no event in a
-// booking, or another one than the lock's: the lock is then looked up by its ID alone.
+// LockOf returns the lock of a booking, or CodeLockNotFound. A booking may name no event, or another one than its
+// lock; LockOf then looks up the lock by its ID alone.
 func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, error) {
 	if !b.EventID.IsZero() {
-		named := mongo.Pipeline{mongodb.Match(mongodb.Is("_id", b.LockID), mongodb.Is("eventId", b.EventID), notBlocked, notLifted)}
-		doc, found, err := mongodb.First[lockDoc](ctx, s.locks(), named)
+		named := mongodb.And(mongodb.Is("_id", b.LockID), mongodb.Is("eventId", b.EventID), notBlocked, notLifted)
+		doc, found, err := firstValid[lockDoc](ctx, s.locks(), &lockRules, named)
 		if err != nil || found {
 			return doc.lock(), mongodb.Translate(err)
 		}
@@ -119,7 +123,7 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 	return s.Lock(ctx, b.LockID)
 }
 
-// Locks lists locks by ID, and the token of the next page.
+// Locks lists locks by ID, and returns the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
 	if f.UserID == nil { // blocks have no user
@@ -128,39 +132,33 @@ func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.
 	if f.UserID == nil && f.EventID == nil && f.Status == "" {
 		filter.Match = mongodb.And(filter.Match, notBlocked)
 	}
-	docs, next, err := mongodb.List(ctx, s.locks(), filter, page, func(d lockDoc) ID { return d.ID })
+	filter.Schema = lockSchema
+	docs, next, err := mongodb.List[lockDoc](ctx, s.locks(), filter, page)
 	return all(docs, lockDoc.lock), next, err
 }
 
 // Booking returns a booking in its present state, or CodeBookingNotFound.
 func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
-	place := mongodb.At(PlaceOfBooking(id))
-	return mongodb.ConfirmRefusal(ctx, s.db, holdfast.IsNotFound, place, func(ctx context.Context) (holdfast.Booking, error) {
-		found, err := s.findBookings(ctx, mongodb.Is("_id", id))
-		switch {
-		case err != nil:
-			return holdfast.Booking{}, mongodb.Translate(err)
-		case len(found) == 0:
-			return holdfast.Booking{}, holdfast.NotFound(holdfast.CodeBookingNotFound)
-		}
-		return found[0], nil
-	})
+	return current(ctx, s, holdfast.CodeBookingNotFound, func(ctx context.Context) (bookingDoc, bool, error) {
+		return firstValid[bookingDoc](ctx, s.bookings(), &bookingRules, mongodb.Is("_id", id))
+	}, bookingDoc.booking)
 }
 
-// Bookings lists bookings by ID, and the token of the next page.
+// Bookings lists bookings by ID, and returns the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
 	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses())
-	docs, next, err := mongodb.List(ctx, s.bookings(), filter, page, func(d bookingDoc) ID { return d.ID })
+	filter.Schema = bookingSchema
+	docs, next, err := mongodb.List[bookingDoc](ctx, s.bookings(), filter, page)
 	return all(docs, bookingDoc.booking), next, err
 }
 
 func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Booking, error) {
-	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{mongodb.Match(filter)})
+	docs, err := allValid[bookingDoc](ctx, s.bookings(), &bookingRules, mongodb.Match(filter))
 	return all(docs, bookingDoc.booking), err
 }
 
-// listFilter builds the filter of a list, and says whether the indexes by event and by user
-// serve it. A filter by event names all statuses, so that the index also gives the order.
+// listFilter builds the filter of a list, and says whether the indexes by event and by user serve it. A filter by
+// event names all statuses, so that the index also provides the order.
 func listFilter[S ~string](event, user *ID, status string, statuses []S) mongodb.Filter {
 	var match bson.D
 	if event != nil {
@@ -185,16 +183,16 @@ type EventSummary struct {
 	Locked int64 // their seats
 }
 
-// Sold is the taken seats that are neither locked nor blocked: the seats of CONSUMED locks, if the
+// Sold returns the number of taken seats that are neither locked nor blocked: the seats of CONSUMED locks, if the
 // counter agrees with the locks. Summing these locks would cost more with every sale.
 func (s EventSummary) Sold() int64 {
 	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked-s.Seating.BlockedSeats)
 }
 
-// EventSummaries reads up to limit events, newest first, after a position; the zero ID is
-// the start. Counters and locks are of one snapshot.
+// EventSummaries reads up to limit events, newest first, after a position; the zero ID is the start. Counters and
+// locks are read in one snapshot.
 func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]EventSummary, error) {
-	filter := namedByUs
+	filter := behind(ID{})
 	if !after.IsZero() {
 		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}, {Key: "$lt", Value: after}}}}
 	}
@@ -204,7 +202,7 @@ func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]Even
 func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]EventSummary, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-			mongodb.Match(filter), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
+			mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
 		})
 		if err != nil {
 			return nil, err
@@ -217,7 +215,7 @@ func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]Even
 		summaries := make([]EventSummary, 0, len(docs))
 		for _, d := range docs {
 			sum := active[d.ID]
-			summaries = append(summaries, EventSummary{Event: d.answer(), Locks: sum.Locks, Locked: sum.Seats.Or(0)})
+			summaries = append(summaries, EventSummary{Event: d.answer(), Locks: sum.Locks, Locked: sum.Seats})
 		}
 		return summaries, err
 	})
@@ -229,7 +227,7 @@ func (s *Store) Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.
 		mongodb.Match(
 			mongodb.Is("status", string(holdfast.LockActive)),
 			bson.D{{Key: "expiresAt", Value: bson.D{{Key: "$type", Value: "date"}}}},
-			namedByUs,
+			lockSchema,
 		),
 		mongodb.Sort("expiresAt", "_id"), mongodb.Limit(limit), mongodb.WithNow,
 	})
@@ -243,10 +241,36 @@ func (s *Store) Expiring(ctx context.Context, limit int) ([]holdfast.Lock, time.
 	return []holdfast.Lock{}, now, err
 }
 
-// CountBookings counts the bookings of a status, up to limit; 0 is no limit.
+// CountBookings counts the bookings with a status, up to limit. A limit of 0 means no limit.
 func (s *Store) CountBookings(ctx context.Context, status holdfast.BookingStatus, limit int64) (int64, error) {
 	n, err := s.bookings().CountDocuments(ctx, mongodb.Is("status", string(status)), upTo(limit))
 	return n, mongodb.Translate(err)
+}
+
+// firstValid reads the first document that matches, unless it is corrupt.
+func firstValid[D any](ctx context.Context, c *mongo.Collection, rules *mongodb.Schema, filter bson.D) (doc D, found bool, err error) {
+	docs, err := allValid[D](ctx, c, rules, mongodb.Match(filter), mongodb.Limit(1))
+	if err != nil || len(docs) == 0 {
+		return doc, false, err
+	}
+	return docs[0], true, nil
+}
+
+// allValid reads documents, and leaves out corrupt ones. It is for few documents, because MongoDB takes about two
+// milliseconds to plan a query that has a schema.
+func allValid[D any](ctx context.Context, c *mongo.Collection, rules *mongodb.Schema, stages ...bson.D) (docs []D, err error) {
+	raws, err := mongodb.All[bson.Raw](ctx, c, stages)
+	for _, raw := range raws {
+		if !rules.Holds(raw) {
+			continue
+		}
+		var doc D
+		if err := mongodb.Unmarshal(raw, &doc); err != nil {
+			return nil, err
+		}
+		docs = append(docs, doc)
+	}
+	return docs, err
 }
 
 func upTo(limit int64) *options.CountOptionsBuilder {

@@ -11,7 +11,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
@@ -32,8 +32,8 @@ func TestLoad_IsOneReadAtOneSnapshot(t *testing.T) {
 		reads = append(reads, e.CommandName+" "+level)
 	}})
 	all := inventory.Needs{
-		Locks: list(f.lock), LiveOf: list(f.lock), Bookings: list(f.booking), Holdings: list(ids.New()),
-		Keys: []inventory.UserKey{{User: ids.New(), Key: "k"}}, Due: 10, Taken: true,
+		Locks: list(f.lock), LiveOf: list(f.lock), Bookings: list(f.booking), Holdings: list(mongodb.NewID()),
+		Keys: []inventory.UserKey{{User: mongodb.NewID(), Key: "k"}}, Due: 10, Taken: true,
 	}
 	for name, c := range map[string]struct {
 		event holdfast.ID
@@ -66,7 +66,7 @@ func TestLoad_ReadsCounterAndLocksOfOneSnapshot(t *testing.T) {
 	for range 4 {
 		traffic.Go(func() {
 			for ctx.Err() == nil {
-				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: id, UserID: ids.New(), Seats: 1 + rand.Int64N(9)})
+				lock, _, err := w.Seats.AcquireLock(ctx, holdfast.LockRequest{EventID: id, UserID: mongodb.NewID(), Seats: 1 + rand.Int64N(9)})
 				if err == nil {
 					_, err = w.Seats.ReleaseLock(ctx, lock.ID)
 				}

@@ -11,30 +11,25 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// The guards and updates of a plan's writes, as commands of MongoDB.
+// This file has the guards and updates of a plan's writes, as commands of MongoDB.
 
-// eventGuard matches the event if it is as the plan requires. HeldBefore of the write must not accept more.
+// eventGuard matches the event if it is as the plan requires. HeldBefore of the write checks the same after the
+// write.
 func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return mongodb.And(is, sameNumber(fixes, w.Drift.Repairs), sameFormer(formerFixes, w.Drift.Former, w.Drift.Former.Repairs),
-			quiet(*w.Drift))
+		return mongodb.And(is, numberOrAbsent(fixes, w.Drift.Repairs), quiet(*w.Drift))
 	case before == nil:
 		return mongodb.And(is, unseated, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
-	case before.Unguarded: // the transaction holds the event
-		return is
-	case !before.Countable || before.Incomparable: // repairs move its counter without the revision
-		return mongodb.And(is, sameRevision(before), sameNumber(fixes, before.Repairs),
-			sameFormer(formerFixes, before.Former, before.Former.Repairs))
 	default:
-		return mongodb.And(is, sameRevision(before), mongodb.Is("totalSeats", before.TotalSeats),
+		return mongodb.And(is, numberOrAbsent(rev, before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status),
 			sameLimit(before.MaxSeatsPerUser), samePlan(before.Seating.PlanID), sameRules(before.Seating))
 	}
 }
 
-// quiet matches an event that a drift neither sells out nor makes available, if that is a guard of the drift.
+// quiet matches an event that a drift neither sells out nor makes available again, if the drift has such a guard.
 func quiet(d inventory.Drift) bson.D {
 	if !d.Quiet {
 		return bson.D{}
@@ -47,36 +42,20 @@ func quiet(d inventory.Drift) bson.D {
 	return mongodb.Is("$or", bson.A{atLeast("availableSeats", 1+max(0, d.Amount)), staysSoldOut})
 }
 
-// sameRevision matches an event that has not changed.
-func sameRevision(before *inventory.Event) bson.D {
-	return mongodb.And(numberOrAbsent(rev, before.Revision), sameFormer(formerRev, before.Former, before.Former.Revision))
-}
-
 // onSaleForAll matches events on sale without a limit per user.
 var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), sameLimit(0))
 
-// sameLimit matches an event whose customers have the same limit; 0 is none.
-func sameLimit(seats int64) bson.D {
-	return mongodb.And(numberOrAbsent("maxSeatsPerUser", seats), isNoList("maxSeatsPerUser"))
-}
-
-// isNoList is for conditions on a value: they would match a list that has the value too.
-func isNoList(field string) bson.D {
-	return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: isList}}}}
-}
+// sameLimit matches an event with the same limit per customer; 0 means no limit.
+func sameLimit(seats int64) bson.D { return numberOrAbsent("maxSeatsPerUser", seats) }
 
 func sameStatus(status holdfast.EventStatus) bson.D {
-	switch status {
-	case holdfast.OnSale:
-		return mongodb.And(bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(status)}}}}}, isNoList("status"))
-	case holdfast.Closed, holdfast.Cancelled:
-		return mongodb.Is("status", string(status))
-	default:
-		return nil // no status of other software sells
+	if status == holdfast.OnSale {
+		return bson.D{{Key: "status", Value: bson.D{{Key: "$in", Value: bson.A{nil, string(status)}}}}}
 	}
+	return mongodb.Is("status", string(status))
 }
 
-// numberOrAbsent matches a field that is n; an absent field counts as 0.
+// numberOrAbsent matches a field with the value n; an absent field counts as 0.
 func numberOrAbsent(field string, n int64) bson.D {
 	if n == 0 {
 		return bson.D{{Key: field, Value: bson.D{{Key: "$in", Value: bson.A{nil, n}}}}}
@@ -84,28 +63,15 @@ func numberOrAbsent(field string, n int64) bson.D {
 	return mongodb.Is(field, n)
 }
 
-// sameNumber matches a field that is n; nil matches a field that is no number.
-func sameNumber(field string, n *int64) bson.D {
-	if n == nil {
-		return bson.D{{Key: field, Value: bson.D{{Key: "$not", Value: bson.D{{Key: "$type", Value: "number"}}}}}}
-	}
-	return mongodb.Is(field, *n)
-}
-
-// eventUpdate is the write of an event: a document of operators, or a pipeline.
-func eventUpdate(w inventory.EventWrite, shared bool) any {
+// eventUpdate returns the update of an event: a document of operators, or a pipeline.
+func eventUpdate(w inventory.EventWrite) any {
 	if w.Drift != nil {
-		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID, shared)}}, {{Key: "$unset", Value: sealName}}}
+		return mongo.Pipeline{{{Key: "$set", Value: driftSet(*w.Drift, w.RunID)}}, {{Key: "$unset", Value: archivedAt}}}
 	}
-	if w.Fence {
-		return bson.D{raiseRevision(shared), unseal}
+	if w.Touch {
+		return bson.D{touch}
 	}
-	inc, set, unset := raise(nil, shared, rev, formerRev), bson.D{}, bson.D{}
-	inc[0].Value = max(1, w.Raise)
-	unset = append(unset, bson.E{Key: sealName, Value: ""})
-	if w.IfUnchanged != nil {
-		unset = dropFormer(unset, shared, w.IfUnchanged.Former)
-	}
+	inc, set, unset := bson.D{{Key: rev, Value: max(1, w.Raise)}}, bson.D{}, bson.D{{Key: archivedAt, Value: ""}}
 	addTo := func(field string, n int64) {
 		if n != 0 {
 			inc = append(inc, bson.E{Key: field, Value: n})
@@ -122,7 +88,7 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	}
 	if w.Counter != nil {
 		set = append(set, bson.E{Key: "availableSeats", Value: w.Counter.AvailableSeats})
-		inc = raise(inc, shared, fixes, formerFixes)
+		inc = append(inc, bson.E{Key: fixes, Value: int64(1)})
 		set, unset = setOrUnset(set, unset, "oversold", w.Counter.Oversold)
 	}
 	if w.RunID != "" {
@@ -157,7 +123,7 @@ func eventUpdate(w inventory.EventWrite, shared bool) any {
 	return update
 }
 
-// rulesSet sets the rules of an event that a change names.
+// rulesSet returns the updates of the event's rules that a change names.
 func rulesSet(c holdfast.EventChange) (set bson.D) {
 	if c.OrphanRule != nil {
 		set = append(set, bson.E{Key: "orphanRule", Value: string(*c.OrphanRule)})
@@ -181,9 +147,8 @@ func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {
 	return append(set, bson.E{Key: field, Value: n}), unset
 }
 
-// driftSet subtracts a drift from the counter's value at the time of the write. MongoDB rejects
-// it if other software left an internal that is no document.
-func driftSet(d inventory.Drift, run string, shared bool) bson.D {
+// driftSet subtracts a drift from the counter's value at the time of the write.
+func driftSet(d inventory.Drift, run string) bson.D {
 	own := bson.D{{Key: "fixes", Value: oneMore(fixes)}}
 	if run != "" {
 		own = append(own, bson.E{Key: "runId", Value: run})
@@ -191,7 +156,7 @@ func driftSet(d inventory.Drift, run string, shared bool) bson.D {
 	net := bson.D{{Key: "$subtract", Value: bson.A{
 		bson.D{{Key: "$subtract", Value: bson.A{"$availableSeats", orZero("$oversold")}}}, d.Amount,
 	}}}
-	set := bson.D{
+	return bson.D{
 		{Key: "availableSeats", Value: bson.D{{Key: "$max", Value: bson.A{net, 0}}}},
 		{Key: "oversold", Value: bson.D{{Key: "$cond", Value: bson.A{
 			bson.D{{Key: "$lt", Value: bson.A{net, 0}}}, bson.D{{Key: "$subtract", Value: bson.A{0, net}}}, "$$REMOVE",
@@ -199,10 +164,6 @@ func driftSet(d inventory.Drift, run string, shared bool) bson.D {
 		{Key: internalName, Value: bson.D{{Key: "$mergeObjects", Value: bson.A{"$" + internalName, own}}}},
 		{Key: "updatedAt", Value: "$$NOW"},
 	}
-	if shared {
-		set = append(set, bson.E{Key: formerFixes, Value: oneMore(formerFixes)})
-	}
-	return set
 }
 
 func oneMore(field string) bson.D {
@@ -218,22 +179,17 @@ func lockGuard(ids []ID, w inventory.LockWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), ofEvents(known(w.EventID)))
 	switch w.Guard {
 	case inventory.IsDue:
-		return mongodb.And(is, due, sameNumber(rev, w.Revision))
+		return mongodb.And(is, due, numberOrAbsent(rev, w.Revision))
 	case inventory.AtRevision:
-		return mongodb.And(is, sameLock(w))
+		return mongodb.And(is, numberOrAbsent(rev, w.Revision))
 	case inventory.LiveAtRevision:
-		return mongodb.And(is, sameLock(w), notDue, isBefore(w.Before))
+		return mongodb.And(is, numberOrAbsent(rev, w.Revision), notDue, isBefore(w.Before))
 	default:
 		return is
 	}
 }
 
-// sameLock matches a lock that has not changed.
-func sameLock(w inventory.LockWrite) bson.D {
-	return mongodb.And(sameNumber(rev, w.Revision), sameFormer(formerRev, w.Former, w.Former.Revision))
-}
-
-// isBefore matches while the database's clock is before a time; a zero time is no condition.
+// isBefore matches while the database's clock is before a time. A zero time means no condition.
 func isBefore(t time.Time) bson.D {
 	if t.IsZero() {
 		return nil
@@ -241,8 +197,8 @@ func isBefore(t time.Time) bson.D {
 	return bson.D{{Key: "$expr", Value: bson.D{{Key: "$lt", Value: bson.A{"$$NOW", t}}}}}
 }
 
-func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
-	set, unset := bson.D{}, dropFormer(nil, shared, w.Former)
+func lockUpdate(w inventory.LockWrite) bson.D {
+	set, unset := bson.D{}, bson.D{}
 	if w.To != w.From {
 		set = append(set, bson.E{Key: "status", Value: string(w.To)})
 	}
@@ -263,13 +219,13 @@ func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
 	if w.Seats != nil {
 		set, unset = setSeats(set, unset, *w.Seats)
 	}
-	touch := mongodb.TouchDate
+	date := mongodb.TouchDate
 	if w.From == holdfast.LockBlocked && w.To != w.From {
-		set, touch = append(set, bson.E{Key: liftedBlock, Value: true}), endDate
+		set, date = append(set, bson.E{Key: liftedBlock, Value: true}), endDate
 	}
-	update := bson.D{raiseRevision(shared)}
+	update := bson.D{raiseRevision}
 	if len(set) > 0 {
-		update = append(update, bson.E{Key: "$set", Value: set}, touch)
+		update = append(update, bson.E{Key: "$set", Value: set}, date)
 	}
 	if len(unset) > 0 {
 		update = append(update, bson.E{Key: "$unset", Value: unset})
@@ -280,11 +236,6 @@ func lockUpdate(w inventory.LockWrite, shared bool) bson.D {
 // bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), bookingsOf(known(w.EventID)))
-	if w.ChecksPayment && w.PaidBy.IsZero() {
-		is = mongodb.And(is, absent(paymentID))
-	} else if w.ChecksPayment {
-		is = mongodb.And(is, mongodb.Is(paymentID, w.PaidBy))
-	}
 	if w.WindowOpen {
 		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
 	}
@@ -293,11 +244,7 @@ func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 
 func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.Quiet {
-		update := bson.D{{Key: "$inc", Value: bson.D{{Key: kept, Value: int64(1)}}}}
-		if !w.PaymentID.IsZero() {
-			update = append(update, bson.E{Key: "$set", Value: bson.D{{Key: paymentID, Value: w.PaymentID}}})
-		}
-		return update
+		return bson.D{{Key: "$inc", Value: bson.D{{Key: kept, Value: int64(1)}}}}
 	}
 	set := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}
 	if !w.PaymentExpiresAt.IsZero() {
@@ -315,5 +262,5 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
-	return bson.D{raiseRevision(false), {Key: "$set", Value: set}}
+	return bson.D{raiseRevision, {Key: "$set", Value: set}}
 }

@@ -1,6 +1,9 @@
 package store
 
 import (
+	"sync/atomic"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
@@ -12,13 +15,13 @@ import (
 // ID names an event, a user, a lock or a booking.
 type ID = holdfast.ID
 
-// Store has the events, locks and bookings of one database. It is safe for concurrent use.
-// Its methods join a transaction of their context.
+// Store accesses the events, locks and bookings of one database. It is safe for concurrent use. If the context has a
+// transaction, its methods join it.
 type Store struct {
 	db        *mongodb.DB
 	halls     Halls
-	maxSummed int // the constant; fewer in tests
-	spared    spared
+	maxSummed int                             // the constant, or fewer in tests
+	corrupt   atomic.Pointer[[]bson.RawValue] // the IDs of corrupt locks; nil if there are none
 }
 
 // New returns the store of db.
@@ -26,7 +29,7 @@ func New(db *mongodb.DB, halls Halls) *Store {
 	return &Store{db: db, halls: halls, maxSummed: maxSummed}
 }
 
-// DB is the store's database.
+// DB returns the store's database.
 func (s *Store) DB() *mongodb.DB { return s.db }
 
 const (
@@ -35,15 +38,11 @@ const (
 	bookingsName = "bookings"
 )
 
-// shared reports whether processes of the former version may serve the database too.
-func (s *Store) shared() bool { return s.db.Shared() }
-
 func (s *Store) events() *mongo.Collection   { return s.db.Collection(eventsName) }
 func (s *Store) locks() *mongo.Collection    { return s.db.Collection(locksName) }
 func (s *Store) bookings() *mongo.Collection { return s.db.Collection(bookingsName) }
 
-// snapshot reads a collection and its joins in one snapshot, which includes all writes
-// acknowledged before.
+// snapshot reads a collection and its joins in one snapshot, which includes all writes acknowledged before.
 func (s *Store) snapshot(collection string) *mongo.Collection {
 	return s.db.Collection(collection, options.Collection().SetReadConcern(readconcern.Snapshot()))
 }

@@ -3,7 +3,6 @@ package store_test
 import (
 	"context"
 	"log/slog"
-	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -11,9 +10,10 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -32,19 +32,14 @@ func TestMeasure_CountsEveryLockOnceInRanges(t *testing.T) {
 			if random.IntN(10) == 0 {
 				stored, seats = "poison", 0
 			}
-			docs = append(docs, bson.D{{Key: "_id", Value: anyID(random)}, {Key: "eventId", Value: event}, {Key: "seats", Value: stored},
+			docs = append(docs, bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "seats", Value: stored},
 				{Key: "status", Value: status}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 			if status != "EXPIRED" {
 				want[event] += seats
 			}
 		}
 	}
-	for _, extreme := range []any{bson.MinKey{}, bson.MaxKey{}, nil, math.NaN(), true, holdfast.ID{}, bson.NewDateTimeFromTime(time.Now())} {
-		docs = append(docs, bson.D{{Key: "_id", Value: extreme}, {Key: "eventId", Value: events[1]}, {Key: "seats", Value: 1},
-			{Key: "status", Value: "CONSUMED"}})
-		want[events[1]]++
-	}
-	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs); err != nil {
+	if _, err := w.DB.Collection("seatlocks").InsertMany(w.Ctx(), docs, options.InsertMany().SetBypassDocumentValidation(true)); err != nil {
 		t.Fatal(err)
 	}
 	for _, atMost := range []int{1, 2, 3, 7, 50, 1000} {
@@ -59,13 +54,6 @@ func TestMeasure_CountsEveryLockOnceInRanges(t *testing.T) {
 			}
 		}
 	}
-}
-
-// anyID is an _id as other software may choose it.
-func anyID(random *rand.Rand) any {
-	n := random.Int64()
-	return []any{ids.New(), ids.New(), n, float64(n) / 3, ids.New().String(), bson.D{{Key: "a", Value: n}},
-		bson.Binary{Data: []byte(ids.New().String())}, bson.Timestamp{T: uint32(n >> 32)}}[random.IntN(8)]
 }
 
 // MongoDB forgets the snapshot while the locks are added up.
@@ -154,13 +142,12 @@ func insertLocks(t *testing.T, w *env, event holdfast.ID, n int) {
 	number := op("$add", "$a", 1_000_000)
 	digits := bson.D{{Key: "$toString", Value: number}}
 	oid := bson.D{{Key: "$toObjectId", Value: op("$concat", "50000000000000000", digits)}}
-	byRest := op("$arrayElemAt", bson.A{number, digits, oid, oid}, op("$mod", "$a", 4))
 	w.Insert("seed", bson.D{})
 	cursor, err := w.DB.Collection("seed").Aggregate(w.Ctx(), bson.A{
 		bson.D{{Key: "$set", Value: bson.D{{Key: "a", Value: bson.D{{Key: "$range", Value: bson.A{0, n}}}}}}},
 		bson.D{{Key: "$unwind", Value: "$a"}},
-		bson.D{{Key: "$project", Value: bson.D{{Key: "_id", Value: byRest}, {Key: "eventId", Value: event},
-			{Key: "userId", Value: ids.New()}, {Key: "seats", Value: bson.D{{Key: "$literal", Value: 1}}},
+		bson.D{{Key: "$project", Value: bson.D{{Key: "_id", Value: oid}, {Key: "eventId", Value: event},
+			{Key: "userId", Value: mongodb.NewID()}, {Key: "seats", Value: bson.D{{Key: "$literal", Value: 1}}},
 			{Key: "status", Value: "CONSUMED"}, {Key: "expiresAt", Value: time.Now()}}}},
 		bson.D{{Key: "$merge", Value: "seatlocks"}},
 	})

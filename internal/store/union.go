@@ -17,20 +17,17 @@ import (
 // unionPage is the number of locks in one read of a union.
 const unionPage = 5000
 
-// SeatedEvents returns the events with a seating plan, of a scope and of some others. lost are those that had one,
-// as their map says, or another value in its place: other software has removed the plan, or does not mean ours.
-func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) (seated, lost []ID, err error) {
+// SeatedEvents returns the events of a scope that have a seating plan. lost are the events that have lost theirs,
+// because they still have a map.
+func (s *Store) SeatedEvents(ctx context.Context, scope Scope) (seated, lost []ID, err error) {
 	exists := bson.D{{Key: "$exists", Value: true}}
-	filters := []bson.D{mongodb.Is("$or", bson.A{mongodb.Is(planField, exists), mongodb.Is(mapName, exists)}), namedByUs}
-	if scope == Unsealed {
-		filters = append(filters, mongodb.Is("$or", bson.A{mongodb.Is(sealFlag, nil), mongodb.In("_id", others)}))
-	}
+	hasSeats := mongodb.Is("$or", bson.A{mongodb.Is(planField, exists), mongodb.Is(mapName, exists)})
 	docs, err := mongodb.All[struct {
-		ID   ID      `bson:"_id"`
-		Plan planDoc `bson:"seatingPlanId"`
-	}](ctx, s.events(), mongo.Pipeline{mongodb.Match(filters...), mongodb.Only(planField)})
+		ID   ID `bson:"_id"`
+		Plan ID `bson:"seatingPlanId"`
+	}](ctx, s.events(), mongo.Pipeline{mongodb.Match(hasSeats, scope.filter(), eventSchema), mongodb.Only(planField)})
 	for _, d := range docs {
-		if d.Plan.ID.IsZero() {
+		if d.Plan.IsZero() {
 			lost = append(lost, d.ID)
 		} else {
 			seated = append(seated, d.ID)
@@ -39,7 +36,7 @@ func (s *Store) SeatedEvents(ctx context.Context, scope Scope, others []ID) (sea
 	return seated, lost, mongodb.Translate(err)
 }
 
-// WithSeatLocks returns those of some events that have locks which take seats of a plan.
+// WithSeatLocks returns the given events that have locks which take seats of a plan.
 func (s *Store) WithSeatLocks(ctx context.Context, eventIDs []ID) (found []ID, err error) {
 	ofAPlan := mongodb.Is("$or", bson.A{
 		mongodb.Is(seatIDsField, bson.D{{Key: "$type", Value: "string"}}), mongodb.Is("section", bson.D{{Key: "$gt", Value: ""}}),
@@ -65,15 +62,15 @@ func (s *Store) MeasureSeats(ctx context.Context, id ID) (inventory.State, error
 	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true})
 }
 
-// MeasureSeatsIn reads an event with its map, and what its locks take in the hall of another plan, at one
+// MeasureSeatsIn reads an event with its map, and the seats that its locks take in the hall of another plan, at one
 // snapshot. It refuses with CodeSeatingPlanNotFound.
 func (s *Store) MeasureSeatsIn(ctx context.Context, id, planID ID) (inventory.State, error) {
 	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: planID})
 }
 
-// loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. A section
-// whose map is damaged is as wrong as it can be, so that every repair writes it. If the union is to be made in
-// the hall of another plan, the map may be that of no plan any more: then there is none.
+// loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. It replaces a
+// damaged section of the map by one with every seat wrong, so that every repair writes the section. If the union is
+// for the hall of another plan, the plan of the map may no longer exist: then the result has no map.
 func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (inventory.State, error) {
 	if mongo.SessionFromContext(ctx) == nil {
 		return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) (inventory.State, error) {
@@ -84,19 +81,10 @@ func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (i
 	if err := s.loadEach(ctx, eventID, n, &found); err != nil {
 		return inventory.State{}, err
 	}
-	if err := s.loadSales(ctx, eventID, &found); err != nil {
-		return inventory.State{}, err
-	}
-	if err := found.countable(); err != nil {
-		return inventory.State{}, err
-	}
-	state := found.state(n, s.shared())
+	state := found.state(n)
 	if state.Event == nil || state.Event.Seating.PlanID.IsZero() {
 		state.Union = &inventory.Union{}
 		return state, nil
-	}
-	if s.shared() {
-		return state, errShared()
 	}
 	if n.UnionIn.IsZero() {
 		return state, s.unionOf(ctx, &state, found.Seats)
@@ -104,7 +92,7 @@ func (s *Store) loadUnion(ctx context.Context, eventID ID, n inventory.Needs) (i
 	return state, s.unionIn(ctx, n.UnionIn, &state, found.Seats)
 }
 
-// unionOf is for the present plan.
+// unionOf makes the union for the present plan.
 func (s *Store) unionOf(ctx context.Context, state *inventory.State, read seatsDoc) error {
 	hall, err := s.hall(ctx, state.Event.Seating.PlanID)
 	if err != nil {
@@ -118,8 +106,8 @@ func (s *Store) unionOf(ctx context.Context, state *inventory.State, read seatsD
 	return nil
 }
 
-// unionIn is for the hall of a plan, with the plan's capacities. A present map that can't be read is left out,
-// unless it is of the same plan.
+// unionIn makes the union for the hall of another plan, with the plan's capacities. It leaves out a present map that
+// can't be read, unless the map is of the same plan.
 func (s *Store) unionIn(ctx context.Context, planID ID, state *inventory.State, read seatsDoc) error {
 	hall, err := s.halls(mongodb.WithoutTx(ctx), planID)
 	if err != nil {
@@ -130,20 +118,24 @@ func (s *Store) unionIn(ctx context.Context, planID ID, state *inventory.State, 
 	}
 	state.Union.PlanID = planID
 	state.Seats, err = s.seatsOf(ctx, *state.Event, read, Known{})
-	if errors.As(err, new(RejectedEventError)) && state.Event.Seating.PlanID != planID {
+	if errors.Is(err, ErrUnusable) && state.Event.Seating.PlanID != planID {
 		return nil
 	}
 	return err
 }
 
-// union reads the locks of an event that take seats, and takes these in an occupancy that has none. Memory does
-// not grow with the number of locks, unless they contradict.
+// union reads the locks of an event that take seats, and marks their seats in an empty occupancy. Memory does not
+// grow with the number of locks, unless they contradict each other. A lock that is corrupt counts no seats: it is read
+// as corrupt, or it is known to be.
 func (s *Store) union(ctx context.Context, eventID ID, free *seating.Occupancy) (*inventory.Union, error) {
-	u := unionMaker{Union: &inventory.Union{Seats: free, Holders: map[string]int{}}}
+	u, isCorrupt := unionMaker{Union: &inventory.Union{Seats: free}}, s.corruptLocks()
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
 	var lock unionLock
 	err := mongodb.EachRaw(ctx, s.locks(), taking, unionFields, unionPage, func(doc bson.Raw) error {
 		lock.read(doc)
+		if isCorrupt[lock.id] {
+			lock.seats = 0
+		}
 		u.add(&lock)
 		return nil
 	})
@@ -157,9 +149,9 @@ type unionMaker struct {
 	last seating.Place // that was found; the next seat of a lock is often the one behind it
 }
 
-// add takes the seats of a lock. One that does not say where all its seats are is not placed.
+// add marks the seats of a lock. If the lock does not say where all of its seats are, it is unplaced.
 func (u *unionMaker) add(lock *unionLock) {
-	hall, isPlaced := u.Seats.Hall(), len(lock.seatIDs) == int(lock.seats) && lock.seats > 0
+	hall, isPlaced := u.Seats.Hall(), len(lock.seatIDs) > 0 && lock.seats > 0
 	for n, id := range lock.seatIDs {
 		at, found := hall.FindAfter(u.last, id)
 		isPlaced = isPlaced && found
@@ -172,20 +164,15 @@ func (u *unionMaker) add(lock *unionLock) {
 		case u.Seats.Take(at):
 		case lock.namesEarlier(n):
 			isPlaced = false
-		case u.Holders[string(id)] == 0:
-			u.Holders[string(id)] = 2
+		case !slices.Contains(u.Doubles, string(id)):
 			u.Doubles = append(u.Doubles, string(id))
-		default:
-			u.Holders[string(id)]++
 		}
 	}
 	if len(lock.section) > 0 {
 		isPlaced = u.addSection(lock)
 	}
 	u.Seats.Settle()
-	if u.Taken += lock.seats; lock.seats == 0 || u.Taken > mongodb.MaxWhole {
-		u.Taken, u.Uneven = min(u.Taken, mongodb.MaxWhole), true
-	}
+	u.Taken += lock.seats
 	if !isPlaced {
 		u.Unplaced = append(u.Unplaced, lock.id)
 	}
@@ -194,7 +181,7 @@ func (u *unionMaker) add(lock *unionLock) {
 	}
 }
 
-// addSection takes the seats of a lock that names a section.
+// addSection marks the seats of a lock that names a section.
 func (u *unionMaker) addSection(lock *unionLock) (isPlaced bool) {
 	hall, key := u.Seats.Hall(), string(lock.section)
 	if section, found := hall.FindSection(key); found && hall.Sections()[section].GeneralAdmission() {
@@ -205,19 +192,4 @@ func (u *unionMaker) addSection(lock *unionLock) (isPlaced bool) {
 		u.MissingSections = append(u.MissingSections, key)
 	}
 	return false
-}
-
-// proveMap compares the map of a seated event with its locks. It returns "" if they agree.
-func (s *Store) proveMap(ctx context.Context, eventID ID) (contradiction string, err error) {
-	state, err := s.Load(ctx, eventID, inventory.Needs{Seats: true, Union: true})
-	switch {
-	case err != nil || state.Seats == nil: // it is not there any more, or has no plan any more
-		return "", err
-	case len(state.Union.Doubles) > 0:
-		return "several of its locks have the same seat", nil
-	case state.Seats.Become(state.Union.Seats) != 0 || state.Union.Blocked != state.Event.Seating.BlockedSeats:
-		return "its map of seats does not agree with its locks", nil
-	default:
-		return "", nil
-	}
 }

@@ -2,93 +2,96 @@ package store
 
 import (
 	"bytes"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // unionFields are the fields of a lock that a union needs.
-var unionFields = mongodb.Keys("status", "seats", seatIDsField, sectionField)
+var unionFields = mongodb.Keys("_id", "status", "seats", seatIDsField, sectionField)
 
-// unionLock has the unionFields of a lock. It is read from the bytes of the document, which are those of the
-// driver's batch: a union may have millions of locks, and decoding each one into a lockDoc takes several times
-// as long as everything else. The values are those that a lockDoc has.
+// unionLock has the unionFields of a lock. It is decoded from the bytes of the document, which belong to the
+// driver's batch: a union may have millions of locks, and decoding each of them into a lockDoc takes several times
+// as long as everything else. The values are the same as those of a lockDoc.
 type unionLock struct {
 	id              ID
 	seats           int64
 	status, section []byte
+	isNamed         bool     // it has a list of seats
 	seatIDs         [][]byte // used again for the next lock
 }
 
-// read reads a document, of which nothing is kept. One that is no BSON has its _id alone.
-func (l *unionLock) read(doc bson.Raw) {
+// read decodes a document, and keeps none of its bytes. ok is false if one of these fields makes the
+// lock corrupt. Such a lock counts no seats, but the seats that it names are not sold.
+func (l *unionLock) read(doc bson.Raw) (ok bool) {
 	*l = unionLock{seatIDs: l.seatIDs[:0]}
-	if !l.readFields(doc) {
-		*l = unionLock{id: mongodb.IDOf(doc, "_id"), seatIDs: l.seatIDs[:0]}
+	_, rest, ok := bsoncore.ReadLength(doc)
+	seen := 0 // a bit for each field: the first one of a name counts
+	for isBSON := ok; isBSON && len(rest) > 1; {
+		var e bsoncore.Element
+		if e, rest, isBSON = bsoncore.ReadElement(rest); !isBSON {
+			return false
+		}
+		if bit := 1 << (1 + slices.IndexFunc(unionFields, func(f bson.E) bool { return f.Key == string(e.KeyBytes()) })); seen&bit == 0 {
+			seen |= bit
+			ok = l.readField(e.KeyBytes(), e.Value()) && ok
+		}
 	}
-	if len(l.seatIDs) > 0 {
+	if l.isNamed {
 		l.section = nil // see sectionOf
+		ok = ok && int64(len(l.seatIDs)) == l.seats
 	}
+	if ok = ok && l.seats > 0 && l.seats <= holdfast.MaxSeats; !ok {
+		l.seats = 0
+	}
+	return ok
 }
 
-// Bits of the fields that have been read: the first one of a name counts.
-const (
-	sawID = 1 << iota
-	sawStatus
-	sawSeats
-	sawSeatIDs
-	sawSection
-)
-
-func (l *unionLock) readFields(doc bson.Raw) (ok bool) {
-	saw := 0
-	isFirst := func(field int) bool {
-		first := saw&field == 0
-		saw |= field
-		return first
-	}
-	return eachElement(doc, func(e bsoncore.Element, v bsoncore.Value) {
-		switch key := e.KeyBytes(); {
-		case string(key) == "_id" && isFirst(sawID):
-			if id, isID := v.ObjectIDOK(); isID {
-				l.id = ID(id)
-			}
-		case string(key) == "status" && isFirst(sawStatus):
-			l.status = textOf(v)
-		case string(key) == "seats" && isFirst(sawSeats):
-			l.seats = max(0, wholeOf(v).Or(0))
-		case string(key) == seatIDsField && isFirst(sawSeatIDs):
-			l.readSeatIDs(v)
-		case string(key) == sectionField && isFirst(sawSection):
-			l.section = textOf(v)
-		}
-	})
-}
-
-// readSeatIDs reads the strings of a list, or a single one; see mongodb.Texts.
-func (l *unionLock) readSeatIDs(v bsoncore.Value) {
-	switch v.Type {
-	case bsoncore.TypeArray:
-	case bsoncore.TypeString:
-		if one := textOf(v); len(one) > 0 {
-			l.seatIDs = append(l.seatIDs, one)
-		}
-		return
+func (l *unionLock) readField(key []byte, v bsoncore.Value) (ok bool) {
+	switch string(key) {
+	case "_id":
+		var id bson.ObjectID
+		id, ok = v.ObjectIDOK()
+		l.id = ID(id)
+	case "status":
+		l.status, ok = textOf(v)
+	case "seats":
+		l.seats, ok = mongodb.WholeOf(bson.RawValue{Type: bson.Type(v.Type), Value: v.Data})
+	case sectionField:
+		l.section, ok = textOf(v)
+	case seatIDsField:
+		return l.readSeatIDs(v)
 	default:
-		return
+		return true
 	}
-	if !eachElement(v.Data, func(_ bsoncore.Element, v bsoncore.Value) {
-		if v.Type == bsoncore.TypeString {
-			l.seatIDs = append(l.seatIDs, textOf(v))
-		}
-	}) {
-		l.seatIDs = l.seatIDs[:0]
-	}
+	return ok
 }
 
-// namesEarlier reports whether the lock names its n-th seat in front of it too.
+func (l *unionLock) readSeatIDs(v bsoncore.Value) (ok bool) {
+	list, ok := v.ArrayOK()
+	if !ok {
+		return false
+	}
+	l.isNamed = true
+	_, rest, ok := bsoncore.ReadLength(list)
+	for isBSON := ok; isBSON && len(rest) > 1; {
+		var e bsoncore.Element
+		if e, rest, isBSON = bsoncore.ReadElement(rest); !isBSON {
+			return false
+		}
+		id, isText := textOf(e.Value())
+		if ok = ok && isText; isText {
+			l.seatIDs = append(l.seatIDs, id)
+		}
+	}
+	return ok
+}
+
+// namesEarlier reports whether the lock names its n-th seat at an earlier position too.
 func (l *unionLock) namesEarlier(n int) bool {
 	for _, id := range l.seatIDs[:n] {
 		if bytes.Equal(id, l.seatIDs[n]) {
@@ -98,36 +101,11 @@ func (l *unionLock) namesEarlier(n int) bool {
 	return false
 }
 
-// eachElement calls handle with the elements of a document or list; false: it is no BSON.
-func eachElement(doc []byte, handle func(bsoncore.Element, bsoncore.Value)) (ok bool) {
-	length, rest, ok := bsoncore.ReadLength(doc)
-	if !ok || int(length) != len(doc) || doc[len(doc)-1] != 0 {
-		return false
-	}
-	for len(rest) > 1 {
-		var e bsoncore.Element
-		if e, rest, ok = bsoncore.ReadElement(rest); !ok {
-			return false
-		}
-		v, err := e.ValueErr()
-		if err != nil {
-			return false
-		}
-		handle(e, v)
-	}
-	return true
-}
-
-// textOf is mongodb.Text without a copy.
-func textOf(v bsoncore.Value) []byte {
+// textOf returns a string without copying it.
+func textOf(v bsoncore.Value) (text []byte, ok bool) {
 	const lengthSize = 4
 	if v.Type != bsoncore.TypeString || len(v.Data) <= lengthSize {
-		return nil
+		return nil, false
 	}
-	return v.Data[lengthSize : len(v.Data)-1]
-}
-
-func wholeOf(v bsoncore.Value) (w mongodb.Whole) {
-	_ = w.UnmarshalBSONValue(byte(v.Type), v.Data) // it never fails
-	return w
+	return v.Data[lengthSize : len(v.Data)-1], true
 }

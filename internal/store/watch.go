@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -17,11 +18,10 @@ import (
 // Change is a committed change of an event.
 type Change struct {
 	EventID ID
-	// Seq is MongoDB's time of the commit. It rises with every transaction, and is the
-	// same in every process.
+	// Seq is MongoDB's time of the commit. It rises with every transaction, and is the same in every process.
 	Seq  int64
 	Gone bool // the event was removed
-	// Other says that the change is of what To leaves as it is, such as the map of seats.
+	// Other says that the change is of something that To leaves unchanged, such as the map of seats.
 	Other bool
 
 	whole   bool     // doc is the new document; otherwise the change is an update
@@ -31,7 +31,7 @@ type Change struct {
 	removed []string // the names of removed fields
 }
 
-// shownFields are the fields that To applies, and removableFields those that may be removed.
+// shownFields are the fields that To applies, and removableFields are those that an update may remove.
 var (
 	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField}
 	removableFields = []string{"oversold", "status"}
@@ -52,22 +52,22 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 		return c.doc.event()
 	}
 	if c.has("name") {
-		e.Name = string(c.fields.Name)
+		e.Name = c.fields.Name
 	}
 	if c.has("totalSeats") {
-		e.TotalSeats = c.fields.TotalSeats.Or(0)
+		e.TotalSeats = c.fields.TotalSeats
 	}
 	if c.has("availableSeats") {
-		e.AvailableSeats = c.fields.AvailableSeats.Or(0)
+		e.AvailableSeats = c.fields.AvailableSeats
 	}
 	if c.has("oversold") {
-		e.Oversold = c.fields.Oversold.Or(0)
+		e.Oversold = c.fields.Oversold
 	}
 	if c.has("status") {
-		e.Status = c.fields.event().Status
+		e.Status = cmp.Or(c.fields.Status, holdfast.OnSale)
 	}
 	if c.has(planField) {
-		e.Seating.PlanID = c.fields.event().Seating.PlanID
+		e.Seating.PlanID = c.fields.SeatingPlanID
 	}
 	if c.hasRemoved("oversold") {
 		e.Oversold = 0
@@ -81,16 +81,14 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 const (
 	// watchTimeout bounds how long MongoDB waits for a change before it answers.
 	watchTimeout = time.Second
-	// watchPause passes after each answer, so that the changes of many events come in a few of them.
-	watchPause = 20 * time.Millisecond
+	// watchDelay is the delay after each answer, so that the changes of many events arrive in a few answers.
+	watchDelay = 20 * time.Millisecond
 )
 
-// Watch calls changed with every committed change of an event, in order, until ctx ends or
-// the change stream fails. At the start it calls begun once, with a Seq: no change after it
-// is missed. An error of begun ends the watch.
-//
-// Whatever changes an event changes its field updatedAt too. Other software may not: it is heard of if it
-// changes what an availability has.
+// Watch calls changed with every committed change of an event, in order, until ctx ends or the change stream fails.
+// At the start it calls begun once, with a Seq: it misses no change after that. An error of begun ends the watch.
+// Every change of an event by Holdfast sets its field updatedAt. A manual change may not; Watch then reports it only
+// if it changes a field that an availability has.
 func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq int64) error, changed func(Change)) error {
 	start, err := s.clusterTime(ctx)
 	if err != nil {
@@ -115,7 +113,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(watchPause):
+		case <-time.After(watchDelay):
 		}
 	}
 	if ctx.Err() != nil {
@@ -124,7 +122,7 @@ func (s *Store) Watch(ctx context.Context, begun func(ctx context.Context, seq i
 	return mongodb.Translate(stream.Err())
 }
 
-// clusterTime is the cluster's present time: later changes have a later time.
+// clusterTime returns the cluster's present time: later changes have a later time.
 func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	var answer struct {
 		OperationTime bson.Timestamp `bson:"operationTime"`
@@ -133,20 +131,20 @@ func (s *Store) clusterTime(ctx context.Context) (bson.Timestamp, error) {
 	return answer.OperationTime, err
 }
 
-// EventAt reads an event in a snapshot, and returns the snapshot's time as a Seq: the event
-// has all changes up to this Seq, and no later ones. If the primary does not know yet that
-// another one was elected, the snapshot is old. EventAt fails with CodeEventNotFound.
+// EventAt reads an event in a snapshot, and returns the snapshot's time as a Seq: the event has all changes up to
+// this Seq, and no later ones. If the primary does not know yet that another one was elected, the snapshot is old.
+// EventAt fails with CodeEventNotFound.
 func (s *Store) EventAt(ctx context.Context, id ID) (holdfast.Event, int64, error) {
 	raw, seq, err := s.readAt(ctx, id, noMap)
 	if err != nil {
 		return holdfast.Event{}, 0, err
 	}
 	var doc eventDoc
-	err = mongodb.Unmarshal(raw, &doc)
+	err = unmarshalEvent(raw, &doc)
 	return doc.event(), seq, err
 }
 
-// SeatMap is what is taken of a seated event at one revision.
+// SeatMap has the taken seats of a seated event at one revision.
 type SeatMap struct {
 	PlanID   ID
 	Revision int64
@@ -154,18 +152,18 @@ type SeatMap struct {
 }
 
 // SeatsAt is EventAt for the map of a seated event. It also refuses with CodeInvalid for an event without
-// a plan, and fails with RejectedEventError if the map can't be read.
+// a plan, and fails with ErrUnusable if the map can't be read.
 func (s *Store) SeatsAt(ctx context.Context, id ID) (SeatMap, int64, error) {
 	raw, seq, err := s.readAt(ctx, id, bson.D{})
 	if err != nil {
 		return SeatMap{}, 0, err
 	}
 	var doc eventDoc
-	if err := mongodb.Unmarshal(raw, &doc); err != nil {
+	if err := unmarshalEvent(raw, &doc); err != nil {
 		return SeatMap{}, 0, err
 	}
-	event := doc.inventory(s.shared())
-	occupancy, err := s.seatsOf(ctx, event, readSeats(raw), Known{})
+	event := doc.inventory()
+	occupancy, err := s.seatsOf(ctx, event, readSeats(raw, doc), Known{})
 	if err == nil && occupancy == nil {
 		err = holdfast.RefuseInput("path.id", "The event has no seating plan.")
 	}
@@ -192,7 +190,7 @@ func (s *Store) readAt(ctx context.Context, id ID, projection bson.D) (doc bson.
 		return nil, 0, mongodb.Translate(err)
 	}
 	if len(answer.Cursor.First) == 0 {
-		_, err := s.Event(ctx, id) // confirms that it does not exist
+		_, err := s.Event(ctx, id) // this confirms that the event does not exist
 		if err == nil {
 			err = holdfast.Refuse(holdfast.CodeUnavailable, "The event has just been created; try again.")
 		}
@@ -201,16 +199,16 @@ func (s *Store) readAt(ctx context.Context, id ID, projection bson.D) (doc bson.
 	return answer.Cursor.First[0], seqOf(answer.Cursor.At), nil
 }
 
-// seqOf is a time of MongoDB as a number: its second, its count within the second, and free
-// low bits. A caller that sends one change as several messages numbers them by these.
+// seqOf returns a time of MongoDB as a number: its second, its count within the second, and free low bits. A caller
+// that sends one change as several messages numbers them by the low bits.
 func seqOf(t bson.Timestamp) int64 {
 	const countBits, roomBits = 20, 8
 	count := min(int64(t.I), 1<<countBits-1)
 	return int64(t.T)<<(countBits+roomBits) | count<<roomBits
 }
 
-// watched is the pipeline of the change stream. It keeps what a Change has: the map of a seated event changes
-// with every lock.
+// watched returns the pipeline of the change stream. It keeps only the fields that a Change needs, because the map
+// of a seated event changes with every lock.
 func watched() mongo.Pipeline {
 	anyOf := bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
@@ -235,10 +233,8 @@ func updated(field string) bson.D {
 }
 
 type changeDoc struct {
-	Op  string `bson:"operationType"`
-	Key struct {
-		ID ID `bson:"_id"`
-	} `bson:"documentKey"`
+	Op     string         `bson:"operationType"`
+	Key    bson.Raw       `bson:"documentKey"`
 	Time   bson.Timestamp `bson:"clusterTime"`
 	Full   bson.Raw       `bson:"fullDocument"`
 	Update struct {
@@ -248,7 +244,7 @@ type changeDoc struct {
 }
 
 func (d changeDoc) change() Change {
-	c := Change{EventID: d.Key.ID, Seq: seqOf(d.Time)}
+	c := Change{EventID: mongodb.IDOf(d.Key, "_id"), Seq: seqOf(d.Time)}
 	switch d.Op {
 	case "update":
 		c.named, c.removed = d.Update.Fields, d.Update.Removed

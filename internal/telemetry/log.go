@@ -1,4 +1,4 @@
-// Package telemetry provides the log, the metrics and the traces of a process.
+// Package telemetry provides the log, the metrics, the spans and the version of a process. internal/app exports the spans.
 package telemetry
 
 import (

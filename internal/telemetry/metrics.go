@@ -18,11 +18,10 @@ type Metrics struct {
 	Transactions     *prometheus.CounterVec // outcome
 	Attempts         prometheus.Observer
 	OrphansEnded     prometheus.Counter
-	Forwarded        *prometheus.CounterVec // outcome
-	Received         prometheus.Counter
 	Corrections      prometheus.Counter
 	OversoldEvents   prometheus.Gauge
-	EventsSealed     prometheus.Counter
+	Corrupt          *prometheus.GaugeVec // collection
+	EventsArchived   prometheus.Counter
 	LatePayments     *prometheus.CounterVec // outcome
 	Duplicates       prometheus.Counter
 	RefundsDue       prometheus.Gauge
@@ -30,7 +29,7 @@ type Metrics struct {
 	RecoverySeconds  prometheus.Gauge
 	RecoveryComplete prometheus.Gauge
 
-	// Of webhooks, in the process that runs the job.
+	// The metrics of webhooks are set in the process that runs the job.
 	WebhookLag        prometheus.Observer
 	WebhookTries      *prometheus.CounterVec // outcome
 	WebhookEndpoints  *prometheus.GaugeVec   // state, reason
@@ -38,7 +37,7 @@ type Metrics struct {
 	WebhookBacklog    prometheus.Gauge
 }
 
-// ForgetWebhooks removes what this process does not know any more.
+// ForgetWebhooks removes the gauges of webhooks when the process no longer runs the job.
 func (m *Metrics) ForgetWebhooks() {
 	m.WebhookEndpoints.Reset()
 	m.WebhookDeliveries.Reset()
@@ -51,7 +50,7 @@ func (m *Metrics) RegisterListeners(count func() int) {
 		Help: "Open availability streams."}, func() float64 { return float64(count()) })
 }
 
-// RegisterBodies registers the number of bodies on their way.
+// RegisterBodies registers the number of request bodies that are being received.
 func (m *Metrics) RegisterBodies(count func() int) {
 	promauto.With(m.Registry).NewGaugeFunc(prometheus.GaugeOpts{Namespace: "holdfast", Name: "http_bodies_arriving",
 		Help: "Requests whose body is being received."}, func() float64 { return float64(count()) })
@@ -100,13 +99,11 @@ func NewMetrics() *Metrics {
 		Attempts: histogram("transaction_attempts", "Attempts per transaction.", attemptBuckets).WithLabelValues(),
 		OrphansEnded: counter("orphaned_transactions_ended_total",
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
-		Forwarded: counter("forwarded_commands_total",
-			"Commands of busy events for another process, by outcome: answered, abandoned; returned, lost: carried out here.",
-			"outcome"),
-		Received:       counter("received_commands_total", "Commands of other processes that this one carries out.").WithLabelValues(),
 		Corrections:    counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
 		OversoldEvents: gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
-		EventsSealed:   counter("events_sealed_total", "Events that are over and were sealed.").WithLabelValues(),
+		Corrupt: gauges("corrupt_documents",
+			"Documents that break the schema of their collection, at the last search; 1000 at most are counted.", "collection"),
+		EventsArchived: counter("events_archived_total", "Events that are over and were archived.").WithLabelValues(),
 		LatePayments: counter("late_payments_total",
 			"Payments of expired bookings, of events that accept them, by outcome: accepted, refused.", "outcome"),
 		Duplicates:       counter("duplicate_payments_total", "Payments of bookings that were confirmed without them.").WithLabelValues(),
@@ -121,7 +118,8 @@ func NewMetrics() *Metrics {
 			"Tries of deliveries by outcome: delivered, refused, redirect, timeout, private, unreached, not_made.", "outcome"),
 		WebhookEndpoints: gauges("webhook_endpoints",
 			"Endpoints by state: enabled, disabled; and by the reason of the latter: operator, gone, failures.", "state", "reason"),
-		WebhookDeliveries: gauges("webhook_deliveries", "Deliveries by state: pending, dead.", "state"),
-		WebhookBacklog:    gauge("webhook_backlog", "Records of changes that the endpoint furthest behind has not settled."),
+		WebhookDeliveries: gauges("webhook_deliveries", "Deliveries by state: pending (they have failed and are tried again), dead.", "state"),
+		WebhookBacklog: gauge("webhook_backlog",
+			"Deliveries that wait at the enabled endpoint with most of them, and records of changes that are not fanned out."),
 	}
 }

@@ -11,12 +11,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/semconv/v1.37.0"
-	traceapi "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // Traced reports whether traces are exported. OpenTelemetry's own environment
@@ -25,38 +21,17 @@ func Traced() bool { return traced }
 
 var traced = os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 
-// StartTraces starts the export of the program's traces, if an endpoint is
-// configured. stop exports the remaining spans and ends the export.
-func StartTraces(ctx context.Context, program, pod string) (stop func(context.Context) error, err error) {
-	if !Traced() {
-		return func(context.Context) error { return nil }, nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return nil, errors.Join(errors.New("OTEL_EXPORTER_OTLP_ENDPOINT"), err)
-	}
-	attributes, err := resource.Merge(resource.NewSchemaless(
-		semconv.ServiceName("holdfast-"+program), semconv.ServiceInstanceID(pod)), resource.Environment()) // the last one wins: OTEL_SERVICE_NAME
-	if err != nil {
-		return nil, err
-	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(attributes))
-	otel.SetTracerProvider(provider)
-	otel.SetTextMapPropagator(propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{}))
-	return provider.Shutdown, nil
-}
-
 const tracerName = "github.com/holdfast-dev/holdfast"
 
 // Tracer returns the tracer of Holdfast's own spans.
-func Tracer() traceapi.Tracer { return otel.Tracer(tracerName) }
+func Tracer() trace.Tracer { return otel.Tracer(tracerName) }
 
 // NameRequest names the request's span after its route.
 func NameRequest(ctx context.Context, method, route, requestID string) {
 	if !traced {
 		return
 	}
-	span := traceapi.SpanFromContext(ctx)
+	span := trace.SpanFromContext(ctx)
 	_, path, hasMethod := strings.Cut(route, " ")
 	if !hasMethod {
 		path = route
@@ -68,7 +43,7 @@ func NameRequest(ctx context.Context, method, route, requestID string) {
 // TraceRun starts the trace of a job's run. The correlation ID is an attribute of
 // it. end ends the trace.
 func TraceRun(ctx context.Context, job, correlationID string) (runCtx context.Context, end func(error)) {
-	runCtx, span := Tracer().Start(ctx, "run "+job, traceapi.WithNewRoot(), traceapi.WithAttributes(
+	runCtx, span := Tracer().Start(ctx, "run "+job, trace.WithNewRoot(), trace.WithAttributes(
 		attribute.String("holdfast.job", job), attribute.String("holdfast.correlation_id", correlationID)))
 	return runCtx, func(err error) {
 		if err != nil {
@@ -91,7 +66,7 @@ func MongoDBTraces() *event.CommandMonitor {
 		if !found {
 			return
 		}
-		s := span.(traceapi.Span)
+		s := span.(trace.Span)
 		if failure != nil {
 			s.SetStatus(codes.Error, statusOf(failure))
 		}
@@ -100,8 +75,8 @@ func MongoDBTraces() *event.CommandMonitor {
 	return &event.CommandMonitor{
 		Started: func(ctx context.Context, e *event.CommandStartedEvent) {
 			collection, _ := e.Command.Lookup(e.CommandName).StringValueOK()
-			_, span := Tracer().Start(ctx, strings.TrimSpace(e.CommandName+" "+collection), traceapi.WithSpanKind(traceapi.SpanKindClient),
-				traceapi.WithAttributes(semconv.DBSystemNameMongoDB, semconv.DBNamespace(e.DatabaseName), semconv.DBOperationName(e.CommandName),
+			_, span := Tracer().Start(ctx, strings.TrimSpace(e.CommandName+" "+collection), trace.WithSpanKind(trace.SpanKindClient),
+				trace.WithAttributes(semconv.DBSystemNameMongoDB, semconv.DBNamespace(e.DatabaseName), semconv.DBOperationName(e.CommandName),
 					attribute.String("db.collection.name", collection)))
 			open.Store(e.RequestID, span)
 		},

@@ -13,23 +13,14 @@ import (
 // release, so that other writes to the event wait.
 func (e *Env) HoldEvent(event string) (release func()) {
 	e.T.Helper()
-	id, err := holdfast.ParseID(event)
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	session, err := e.DB.Client().StartSession()
-	if err != nil {
-		e.T.Fatal(err)
-	}
+	id := must(holdfast.ParseID(event))(e.T)
+	session := must(e.DB.Client().StartSession())(e.T)
 	if err := session.StartTransaction(); err != nil {
 		e.T.Fatal(err)
 	}
 	ctx := mongo.NewSessionContext(e.Ctx(), session)
-	_, err = e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
-		bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}})
-	if err != nil {
-		e.T.Fatal(err)
-	}
+	must(e.DB.Collection("events").UpdateOne(ctx, bson.D{{Key: "_id", Value: id}},
+		bson.D{{Key: "$inc", Value: bson.D{{Key: "internal.rev", Value: 1}}}}))(e.T)
 	return func() { session.EndSession(context.Background()) }
 }
 

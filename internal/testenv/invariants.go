@@ -11,7 +11,6 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 
 	"github.com/holdfast-dev/holdfast"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
 // CheckInvariants fails the test if the stored documents violate an invariant: the
@@ -56,12 +55,12 @@ type eventDoc struct {
 }
 
 type lockDoc struct {
-	ID      holdfast.ID   `bson:"_id"`
-	EventID holdfast.ID   `bson:"eventId"`
-	Seats   float64       `bson:"seats"`
-	Status  string        `bson:"status"`
-	SeatIDs mongodb.Texts `bson:"seatIds"`
-	Section string        `bson:"section"`
+	ID      holdfast.ID `bson:"_id"`
+	EventID holdfast.ID `bson:"eventId"`
+	Seats   float64     `bson:"seats"`
+	Status  string      `bson:"status"`
+	SeatIDs []string    `bson:"seatIds"`
+	Section string      `bson:"section"`
 }
 
 type bookingDoc struct {

@@ -3,6 +3,7 @@ package testenv
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -45,12 +46,8 @@ func (l *Log) Lines(text string) []string {
 
 // Has reports whether a line with this message was logged, at any level.
 func (l *Log) Has(message string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, line := range l.lines {
-		if _, logged, _ := strings.Cut(line, " "); logged == message {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.Lines(message), func(line string) bool {
+		_, logged, _ := strings.Cut(line, " ")
+		return logged == message
+	})
 }

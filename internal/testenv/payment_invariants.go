@@ -19,8 +19,8 @@ type paymentDoc struct {
 }
 
 // findPaymentViolations compares payments with bookings: there is one payment for each reference with its part, and
-// it is ACCEPTED if and only if its booking is CONFIRMED with it. A CONFIRMED booking without a payment is one of
-// other software or of an earlier version.
+// it is ACCEPTED if and only if its booking is CONFIRMED with it. A CONFIRMED booking without a payment was
+// confirmed without a charge, or by other software.
 func findPaymentViolations(payments []paymentDoc, bookings []bookingDoc, report func(string, ...any)) {
 	paid, byID := map[holdfast.ID]bookingDoc{}, map[holdfast.ID]paymentDoc{}
 	for _, b := range bookings {

@@ -27,7 +27,7 @@ var pool struct {
 // pooled is a database of one test after the other.
 type pooled struct {
 	name      string
-	setup     map[string]string     // of the collections, by name; nil: not known, so the database is dropped
+	setup     map[string]string     // of the collections, by name; nil if it is not known, so that the database is dropped
 	documents map[string][]bson.Raw // by collection: those that a start leaves
 }
 
@@ -40,17 +40,12 @@ const (
 
 var errNotAsMade = errors.New("the database is not as it was made")
 
-// newDatabase is one that does not exist yet.
-func newDatabase() *pooled {
-	return &pooled{name: "holdfast_test_" + strings.ToLower(rand.Text()[:12])}
-}
-
-// takeDatabase returns an empty database, which is new if none is kept.
+// takeDatabase returns an empty database, which does not exist yet if none is kept.
 func takeDatabase() *pooled {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	if len(pool.free) == 0 {
-		return newDatabase()
+		return &pooled{name: "holdfast_test_" + strings.ToLower(rand.Text()[:12])}
 	}
 	last := len(pool.free) - 1
 	taken := pool.free[last]
@@ -85,11 +80,7 @@ func (p *pooled) database(t testing.TB) *mongo.Database {
 	pool.mu.Lock()
 	defer pool.mu.Unlock()
 	if pool.client == nil {
-		client, err := mongo.Connect(options.Client().ApplyURI(uri).SetWriteConcern(writeconcern.Majority()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		pool.client = client
+		pool.client = must(mongo.Connect(options.Client().ApplyURI(uri).SetWriteConcern(writeconcern.Majority())))(t)
 	}
 	return pool.client.Database(p.name)
 }
@@ -101,21 +92,10 @@ func (p *pooled) note(t testing.TB) {
 		return
 	}
 	db := p.database(t)
-	setup, err := setupOf(t.Context(), db)
-	if err != nil {
-		t.Fatal(err)
-	}
+	setup := must(setupOf(t.Context(), db))(t)
 	p.documents = map[string][]bson.Raw{}
 	for name := range setup {
-		var all []bson.Raw
-		cursor, err := db.Collection(name).Find(t.Context(), bson.D{})
-		if err == nil {
-			err = cursor.All(t.Context(), &all)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.documents[name] = all
+		p.documents[name] = must(readAll[bson.Raw](t.Context(), db, name))(t)
 	}
 	p.setup = setup
 }

@@ -6,7 +6,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
-	"github.com/holdfast-dev/holdfast/internal/ids"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -22,13 +22,17 @@ func TestNew_UsesADatabaseAgain(t *testing.T) {
 			e.Insert("meta", bson.D{{Key: "_id", Value: "theirs"}})
 		}, true},
 		{"a collection", func(e *testenv.Env) { e.Insert("theirs", bson.D{{Key: "a", Value: 1}}) }, false},
-		{"an index", func(e *testenv.Env) { e.ForeignIndex("seatlocks", "seats") }, false},
+		{"an index", func(e *testenv.Env) {
+			e.Command(bson.D{{Key: "createIndexes", Value: "seatlocks"}, {Key: "indexes", Value: bson.A{
+				bson.D{{Key: "key", Value: bson.D{{Key: "seats", Value: 1}}}, {Key: "name", Value: "theirs"}},
+			}}})
+		}, false},
 		{"a validator", func(e *testenv.Env) {
 			e.Command(bson.D{{Key: "collMod", Value: "seatlocks"}, {Key: "validator", Value: bson.D{}}})
 		}, false},
 		{"an array in an index", func(e *testenv.Env) {
 			e.Insert("seatlocks", bson.D{
-				{Key: "_id", Value: ids.New()}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: bson.A{1}},
+				{Key: "_id", Value: mongodb.NewID()}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: bson.A{1}},
 			})
 		}, false},
 	} {

@@ -19,7 +19,7 @@ type PlanPart struct {
 	Section  int         `bson:"number"` // in the plan, from 0
 	Part     int         `bson:"part"`   // in the section, from 0
 	Key      string      `bson:"key"`
-	Capacity int64       `bson:"capacity"` // 0: rows
+	Capacity int64       `bson:"capacity"` // 0 if the section has rows
 	Rows     []struct {
 		Seats []*struct {
 			ID string `bson:"id"`

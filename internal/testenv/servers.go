@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"sync"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -21,10 +20,31 @@ const memoryVariable = "HOLDFAST_TEST_MEMORY"
 const uriVariable = "HOLDFAST_TEST_MONGODB_URI"
 
 // sharedMongod is started if uriVariable is not set.
-var sharedMongod struct {
+var sharedMongod = shared[*devserver.Mongod]{start: func() (*devserver.Mongod, error) {
+	return devserver.StartMongod(context.Background(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
+}}
+
+// shared is a server of all tests of a package, which the first one of them that asks for it starts.
+type shared[Server interface{ Stop() }] struct {
+	start func() (Server, error)
+	stop  func() // nil if it was not started
+
 	once   sync.Once
-	server *devserver.Mongod
+	server Server
 	err    error
+}
+
+func (s *shared[Server]) get(t testing.TB) Server {
+	t.Helper()
+	s.once.Do(func() {
+		if s.server, s.err = s.start(); s.err == nil {
+			s.stop = s.server.Stop
+		}
+	})
+	if s.err != nil {
+		t.Fatal(s.err)
+	}
+	return s.server
 }
 
 // Main runs a package's tests and stops the servers that they started. It fails
@@ -35,11 +55,10 @@ func Main(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		status = max(status, 1)
 	}
-	if sharedMongod.server != nil {
-		sharedMongod.server.Stop()
-	}
-	if sharedRedis.server != nil {
-		sharedRedis.server.Stop()
+	for _, stop := range []func(){sharedMongod.stop, sharedRedis.stop} {
+		if stop != nil {
+			stop()
+		}
 	}
 	if err := goleak.Find(); err != nil && status == 0 {
 		fmt.Fprintln(os.Stderr, err)
@@ -63,14 +82,7 @@ func URI(t testing.TB) string {
 	if uri := os.Getenv(uriVariable); uri != "" {
 		return uri
 	}
-	sharedMongod.once.Do(func() {
-		options := devserver.MongodOptions{Test: true, Progress: os.Stderr}
-		sharedMongod.server, sharedMongod.err = devserver.StartMongod(context.Background(), options)
-	})
-	if sharedMongod.err != nil {
-		t.Fatal(sharedMongod.err)
-	}
-	return sharedMongod.server.URI
+	return sharedMongod.get(t).URI
 }
 
 // OwnServer starts a MongoDB for one test and returns its connection string. A
@@ -80,18 +92,11 @@ func OwnServer(t testing.TB) string {
 	return OwnMongod(t).URI
 }
 
-// Mongod is a MongoDB of one test.
-type Mongod struct{ *devserver.Mongod }
-
 // OwnMongod starts a MongoDB that the test may freeze.
-func OwnMongod(t testing.TB) *Mongod {
+func OwnMongod(t testing.TB) *devserver.Mongod {
 	t.Helper()
 	requireServers(t)
-	server, err := devserver.StartMongod(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Mongod{server}
+	m := must(devserver.StartMongod(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr}))(t)
 	t.Cleanup(func() {
 		m.Wake()
 		m.Stop()
@@ -99,19 +104,10 @@ func OwnMongod(t testing.TB) *Mongod {
 	return m
 }
 
-// Freeze pauses the server's process until Wake.
-func (m *Mongod) Freeze() { m.Signal(syscall.SIGSTOP) }
-
-// Wake ends Freeze.
-func (m *Mongod) Wake() { m.Signal(syscall.SIGCONT) }
-
 // ReservePort reserves a port for a process of one test.
 func ReservePort(t testing.TB) *devserver.Port {
 	t.Helper()
-	port, err := devserver.ReservePort()
-	if err != nil {
-		t.Fatal(err)
-	}
+	port := must(devserver.ReservePort())(t)
 	CloseAfter(t, port)
 	return port
 }

@@ -10,7 +10,6 @@ package testenv
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"os"
 	"slices"
@@ -21,12 +20,11 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/clock"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/ids"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -65,31 +63,13 @@ func New(t testing.TB) *Env {
 	return e
 }
 
-// NewShared returns services on an empty database whose upgrade from the former version is not
-// finished.
-func NewShared(t testing.TB) *Env {
-	t.Helper()
-	p := newDatabase()
-	p.giveBackAfter(t)
-	uri := URI(t)
-	db, err := mongodb.Connect(t.Context(), uri, p.name, mongodb.Options{Log: slog.New(slog.DiscardHandler), Clock: clock.System})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = db.RaiseVersion(t.Context(), core.SchemaVersion, false, mongodb.UpgradeRunning)
-	if err := errors.Join(err, db.Close(t.Context())); err != nil {
-		t.Fatal(err)
-	}
-	return Open(t, uri, p.name)
-}
-
 // Open returns services on a database, which several Envs may share. A command monitor sees
 // no command of Open itself.
 func Open(t testing.TB, uri, database string, change ...func(*mongodb.Options)) *Env {
 	t.Helper()
 	e := &Env{T: t, URI: uri, Log: &Log{}, transactions: map[mongodb.Outcome]int{}}
 	o := mongodb.Options{
-		Log: slog.New(e.Log), Clock: clock.System,
+		Log: slog.New(e.Log), Clock: mongodb.SystemTime,
 		Observe: mongodb.Observer{Transaction: func(o mongodb.Outcome, _ int) {
 			e.mu.Lock()
 			defer e.mu.Unlock()
@@ -130,12 +110,25 @@ func Core(db *mongodb.DB, users pipeline.UserLookup) *core.Core {
 func CoreWith(db *mongodb.DB, users pipeline.UserLookup, settings core.Settings) *core.Core {
 	return core.New(db, core.Options{
 		Settings: settings, Log: db.Log(), Users: users, WithoutMemory: os.Getenv(memoryVariable) == "off",
+		Collections: jobs.Collections(),
 	})
 }
 
 // Settings of the services in tests.
 func Settings() core.Settings {
 	return core.Settings{LockDefaultTTL: DefaultTTL, LockMaxTTL: MaxTTL, PaymentMaxTTL: MaxPaymentTTL, SweepBatch: Batch}
+}
+
+// DropSeatIndex drops the unique index of seats, so that the guard of the event alone protects them.
+func (e *Env) DropSeatIndex() {
+	e.T.Helper()
+	for _, c := range store.SeatIndex() {
+		for _, index := range c.Indexes {
+			if err := e.DB.Collection(c.Name).Indexes().DropWithKey(e.Ctx(), index.Keys); err != nil {
+				e.T.Fatal(err)
+			}
+		}
+	}
 }
 
 // Transactions returns how many transactions ended with an outcome.
@@ -164,17 +157,25 @@ func (e *Env) FailCommands(names string, mode any, failure bson.D) (off func()) 
 	return func() { set("off") }
 }
 
+// must returns a function that returns v, or fails the test with an error.
+func must[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
 // Ctx is the test's context.
 func (e *Env) Ctx() context.Context { return e.T.Context() }
 
 // Event creates an event with seats on sale.
 func (e *Env) Event(total int64) holdfast.ID {
 	e.T.Helper()
-	event, err := e.Seats.CreateEvent(e.Ctx(), holdfast.NewEvent{Name: "Event", TotalSeats: total, EventDate: clock.System().UTC()})
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return event.ID
+	return must(e.Seats.CreateEvent(e.Ctx(),
+		holdfast.NewEvent{Name: "Event", TotalSeats: total, EventDate: mongodb.SystemTime().UTC()}))(e.T).ID
 }
 
 // SeatedEvent creates an event in a hall, with the default rules.
@@ -184,18 +185,14 @@ func (e *Env) SeatedEvent(plan holdfast.SeatingPlan) holdfast.ID {
 	if err != nil {
 		e.T.Fatal(err)
 	}
-	event, err := e.Seats.CreateEvent(e.Ctx(),
-		holdfast.NewEvent{Name: "Event", EventDate: clock.System().UTC(), Seating: holdfast.Seating{PlanID: of.ID}})
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return event.ID
+	return must(e.Seats.CreateEvent(e.Ctx(),
+		holdfast.NewEvent{Name: "Event", EventDate: mongodb.SystemTime().UTC(), Seating: holdfast.Seating{PlanID: of.ID}}))(e.T).ID
 }
 
 // Acquire locks seats for a new user, or fails the test.
 func (e *Env) Acquire(event holdfast.ID, n int64, until holdfast.Until) holdfast.Lock {
 	e.T.Helper()
-	lock, _, err := e.Seats.AcquireLock(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: ids.New(), Seats: n, Until: until})
+	lock, _, err := e.Seats.AcquireLock(e.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: n, Until: until})
 	if err != nil {
 		e.T.Fatal(err)
 	}
@@ -215,7 +212,7 @@ func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
 }
 
 // Past is an expiry one hour ago.
-func Past() holdfast.Until { return holdfast.Until{At: clock.System().Add(-time.Hour)} }
+func Past() holdfast.Until { return holdfast.Until{At: mongodb.SystemTime().Add(-time.Hour)} }
 
 // Soon is an expiry in one hour.
 func Soon() holdfast.Until { return holdfast.Until{For: time.Hour} }
@@ -223,53 +220,28 @@ func Soon() holdfast.Until { return holdfast.Until{For: time.Hour} }
 // Available returns an event's availableSeats and oversold.
 func (e *Env) Available(event holdfast.ID) (available, oversold int64) {
 	e.T.Helper()
-	found, err := e.Seats.GetEvent(e.Ctx(), event)
-	if err != nil {
-		e.T.Fatal(err)
-	}
+	found := must(e.Seats.GetEvent(e.Ctx(), event))(e.T)
 	return found.AvailableSeats, found.Oversold
 }
 
 // Lock reads a lock.
 func (e *Env) Lock(id holdfast.ID) holdfast.Lock {
 	e.T.Helper()
-	l, err := e.Seats.GetLock(e.Ctx(), id)
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return l
+	return must(e.Seats.GetLock(e.Ctx(), id))(e.T)
 }
 
 // Booking reads a booking.
 func (e *Env) Booking(id holdfast.ID) holdfast.Booking {
 	e.T.Helper()
-	b, err := e.Bookings.GetBooking(e.Ctx(), id)
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return b
+	return must(e.Bookings.GetBooking(e.Ctx(), id))(e.T)
 }
 
-// Insert writes a raw document, like other software.
+// Insert writes a raw document, like other software. MongoDB does not validate it.
 func (e *Env) Insert(collection string, document bson.D) {
 	e.T.Helper()
-	if _, err := e.DB.Collection(collection).InsertOne(e.Ctx(), document); err != nil {
+	if _, err := e.DB.Collection(collection).InsertOne(e.Ctx(), document, options.InsertOne().SetBypassDocumentValidation(true)); err != nil {
 		e.T.Fatal(err)
 	}
-}
-
-// ForeignIndex makes a unique index, named theirs, like other software.
-func (e *Env) ForeignIndex(collection string, keys ...string) {
-	e.T.Helper()
-	e.Command(bson.D{{Key: "createIndexes", Value: collection}, {Key: "indexes", Value: bson.A{bson.D{
-		{Key: "key", Value: mongodb.Keys(keys...)}, {Key: "name", Value: "theirs"}, {Key: "unique", Value: true},
-	}}}})
-}
-
-// IsOfForeignIndex reports whether an error says that the index of ForeignIndex rejected a write, and
-// that nothing was changed.
-func IsOfForeignIndex(err error) bool {
-	return holdfast.HasCode(err, holdfast.CodeUnavailable) && strings.Contains(err.Error(), "index: theirs")
 }
 
 // Command runs a command on the database, like other software.
@@ -280,33 +252,22 @@ func (e *Env) Command(command bson.D) {
 	}
 }
 
-// Set changes fields of a document, like other software.
+// Set changes fields of a document, like other software. MongoDB does not validate it.
 func (e *Env) Set(collection string, id holdfast.ID, fields bson.D) {
 	e.T.Helper()
-	result, err := e.DB.Collection(collection).UpdateOne(e.Ctx(), bson.D{{Key: "_id", Value: id}}, bson.D{{Key: "$set", Value: fields}})
-	if err != nil || result.MatchedCount != 1 {
-		e.T.Fatal(err, result)
-	}
+	e.ChangeUnchecked(collection, id, bson.D{{Key: "$set", Value: fields}})
 }
 
 // SweepLocks runs the lock sweep.
 func (e *Env) SweepLocks() expiry.Report {
 	e.T.Helper()
-	report, err := e.Sweeper.SweepLocks(e.Ctx(), e.Run(holdfast.EndedByLockExpiry))
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return report
+	return must(e.Sweeper.SweepLocks(e.Ctx(), e.Run(holdfast.EndedByLockExpiry)))(e.T)
 }
 
 // SweepBookings runs the booking sweep.
 func (e *Env) SweepBookings() expiry.Report {
 	e.T.Helper()
-	report, err := e.Sweeper.SweepBookings(e.Ctx(), e.Run(holdfast.EndedByBookingExpiry))
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return report
+	return must(e.Sweeper.SweepBookings(e.Ctx(), e.Run(holdfast.EndedByBookingExpiry)))(e.T)
 }
 
 // Run is a run of a sweep, with the ID "run". The booking sweep also ends INITIATED
@@ -318,9 +279,5 @@ func (e *Env) Run(by holdfast.EndedBy) expiry.Run {
 // Recover runs the whole recovery pass.
 func (e *Env) Recover() recovery.Report {
 	e.T.Helper()
-	report, err := e.Recovery.Run(e.Ctx(), "run", slog.New(e.Log))
-	if err != nil {
-		e.T.Fatal(err)
-	}
-	return report
+	return must(e.Recovery.Run(e.Ctx(), "run", slog.New(e.Log)))(e.T)
 }

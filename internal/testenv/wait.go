@@ -6,15 +6,14 @@ import (
 )
 
 const (
-	waitTimeout       = time.Minute
-	waitPollInterval  = 5 * time.Millisecond
-	holdsPollInterval = 20 * time.Millisecond
+	waitTimeout  = time.Minute
+	pollInterval = 10 * time.Millisecond
 )
 
 // WaitFor polls until done returns true, and fails the test after a minute.
 func WaitFor(t testing.TB, done func() bool) {
 	t.Helper()
-	if !poll(waitTimeout, waitPollInterval, done) {
+	if !Poll(waitTimeout, done) {
 		t.Fatalf("the condition did not become true within %v", waitTimeout)
 	}
 }
@@ -22,7 +21,7 @@ func WaitFor(t testing.TB, done func() bool) {
 // HoldsFor polls for d, and fails the test once holds returns false.
 func HoldsFor(t testing.TB, d time.Duration, holds func() bool) {
 	t.Helper()
-	if poll(d, holdsPollInterval, func() bool { return !holds() }) {
+	if Poll(d, func() bool { return !holds() }) {
 		t.Fatalf("the condition became false within %v", d)
 	}
 }
@@ -30,13 +29,9 @@ func HoldsFor(t testing.TB, d time.Duration, holds func() bool) {
 // Poll reports whether done returned true within timeout. Unlike WaitFor, it may be
 // called on any goroutine.
 func Poll(timeout time.Duration, done func() bool) bool {
-	return poll(timeout, waitPollInterval, done)
-}
-
-func poll(timeout, interval time.Duration, done func() bool) bool {
 	deadline := time.NewTimer(timeout)
 	defer deadline.Stop()
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		if done() {

@@ -19,7 +19,7 @@ const maxRetryAfter = 120; // seconds
 const silenceTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
 
 export class Api {
-  offset = 0; // of the server's clock from this one, in ms
+  offset = 0; // ms from this clock to the server's
   #precision = Infinity; // of the offset
 
   /** @param base of the server, "" for the page's own; @param token a text, or a function that returns or promises one */
@@ -46,8 +46,8 @@ export class Api {
   }
 
   /**
-   * user is the one that the token is of; undefined without a token. The server checks it: here it is only read. It throws a
-   * Refusal if the page gives none at the moment.
+   * user is the user of the token, or undefined without a token. The token is only read here; the server checks it. It throws a
+   * Refusal if the page has no token at the moment.
    */
   async user() {
     const token = await this.#token();
@@ -126,7 +126,7 @@ export class Api {
   }
 }
 
-// inTime is the value of a page's promise, if that comes as soon as an answer must.
+// inTime is the value of a page's promise, if it settles within the time for an answer.
 function inTime(promise) {
   let timer;
   const late = new Promise((_, reject) => {

@@ -1,4 +1,4 @@
-// Where the map is looked at: a scale in pixels per unit of the plan, and a shift in pixels.
+// The view of the map: a scale in pixels per unit of the plan, and a shift in pixels.
 
 export class Camera {
   scale = 1;
@@ -14,7 +14,7 @@ export class Camera {
   planX(x) { return (x - this.dx) / this.scale; }
   planY(y) { return (y - this.dy) / this.scale; }
 
-  /** sees reports whether a part of a box is seen. */
+  /** sees reports whether a part of a box is in view. */
   sees(box) {
     return this.x(box.x1) >= 0 && this.y(box.y1) >= 0 && this.x(box.x0) <= this.width && this.y(box.y0) <= this.height;
   }
@@ -38,7 +38,7 @@ export class Camera {
 
   #bounded(scale) { return Math.min(this.most, Math.max(this.least, scale)); }
 
-  /** set takes a position. Of the box at least a third of the screen stays seen. */
+  /** set moves the camera to a position. At least a third of the screen always shows the box. */
   set({ scale, dx, dy }, box) {
     this.scale = scale;
     const keep = (shift, from, to, length) => {

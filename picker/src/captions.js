@@ -22,7 +22,7 @@ function halves(text, width) {
   return best;
 }
 
-// cut is as much of a text as fits, with an ellipsis; undefined if that is next to nothing.
+// cut is the longest beginning of a text that fits, with an ellipsis; undefined if that is too short.
 function cut(text, fits) {
   if (fits(text)) return text;
   const characters = [...text];
@@ -33,7 +33,7 @@ function cut(text, fits) {
   return undefined;
 }
 
-// Kinds of captions, from the shortest: what of the name tells the section from its kin; the name; the name and a count.
+// Kinds of captions, from the shortest: the part of the name that differs from similar sections; the name; the name and a count.
 const [short, whole, counted] = [0, 1, 2];
 
 // sizesOf are the sizes that a caption of a kind may have: a count is smaller still than the name, and a short name stays small.
@@ -54,7 +54,7 @@ function widthsOf(c, font, widths) {
 
 const fontOf = (size, font, isName) => `${isName ? "600 " : ""}${size}px ${font}`;
 
-// fitting is the largest caption of a kind that a section has room for: level, if that can be, or along its longer side.
+// fitting is the largest caption of a kind that a section has room for: level if possible, or along its longer side.
 function fitting(width, section, count, kind, { scale, ratio }) {
   const name = kind === short ? section.short : section.name;
   const texts = [[name], kind === short ? undefined : halves(name, width)].filter((lines) => lines !== undefined);
@@ -79,8 +79,8 @@ export function kindOf(c, section, count, view) {
 }
 
 /**
- * captionOf is a section's name, and what is free of it, as large as its outline lets them be, and of no longer a kind
- * than `most`. Where no kind fits, the name is cut. It has `lines` (none if there is no room), about a point of the plan, at
+ * captionOf is a section's name and its number of free seats, as large as its outline allows, and of no longer a kind
+ * than `most`. If no kind fits, the name is cut. It has `lines` (none if there is no room), about a point of the plan, at
  * an angle. `widths` keeps those of texts for other scales.
  */
 export function captionOf(c, section, count, view, most = counted) {
@@ -105,8 +105,8 @@ export function captionOf(c, section, count, view, most = counted) {
 }
 
 /**
- * nameOf is the picture of a section's name, and where it is: beside a point of the plan, inside or outside of the outline,
- * where it covers the fewest seats, and rather no edge. null: the section is too small for it. `pictures` keeps pictures for other scales.
+ * nameOf is the picture of a section's name, and where it is: next to a point of the plan, inside or outside of the outline,
+ * where it covers the fewest seats and, if possible, no edge. null: the section is too small for it. `pictures` keeps pictures for other scales.
  */
 export function nameOf(painter, { scale }, section) {
   const { hall, ratio, colors, context: c, pictures } = painter;

@@ -1,4 +1,4 @@
-// What the customer has chosen, and what of it is held. It decides what a click means; it draws nothing.
+// The seats that the customer has chosen, and those of them that are held. It decides what a click means, and draws nothing.
 
 import { Refusal, pause } from "./api.js";
 import { accessible } from "./hall.js";
@@ -9,7 +9,7 @@ const maxReads = 10; // of a lock that is taken over
 
 export class Cart {
   chosen = new Set(); // seats
-  held = new Set(); // of them, those in the lock
+  held = new Set(); // chosen seats that are in the lock
   areas = new Map(); // places in sections of general admission, by the section's number
   #areaHolds = new Map();
 
@@ -85,13 +85,13 @@ export class Cart {
 
   #holds() { return [this.hold, ...this.#areaHolds.values()]; }
 
-  /** locks are those that hold something. */
+  /** locks are the locks that hold seats or places. */
   get locks() { return this.#holds().flatMap((h) => (h.lock === null ? [] : [h.lock])); }
 
-  /** size is how many seats are chosen in all. */
+  /** size is the number of chosen seats and places. */
   get size() { return this.chosen.size + [...this.areas.values()].reduce((a, b) => a + b, 0); }
 
-  /** deadline is when the first lock ends, in ms of the server's clock; undefined: nothing is held. */
+  /** deadline is when the first lock ends, in ms of the server's clock; undefined if nothing is held. */
   get deadline() {
     const times = this.locks.filter((l) => l.status === "ACTIVE").map((l) => Date.parse(l.expiresAt));
     return times.length > 0 ? Math.min(...times) : undefined;
@@ -99,13 +99,13 @@ export class Cart {
 
   isMine(seat) { return this.held.has(seat); }
 
-  /** isPicking: the server is asked for the best available seats, which replace the chosen ones. */
+  /** isPicking is true while the server is asked for the best available seats, which replace the chosen ones. */
   get isPicking() { return this.hold.wanted?.bestAvailable !== undefined; }
 
   /** canHave reports whether a seat is free for this customer. */
   canHave(seat) { return !this.seats.taken[seat] || this.held.has(seat); }
 
-  /** orphansOf are the seats that a choice would leave single, where the event refuses that. */
+  /** orphansOf are the seats that a choice would leave single, if the event refuses that. */
   orphansOf(chosen) {
     const { event } = this.options;
     if (event.orphanRule !== "REFUSE") return [];
@@ -113,7 +113,7 @@ export class Cart {
     return orphans(this.hall, [...chosen], (i) => this.canHave(i) && (isOpen || !(this.hall.kind[i] & accessible)));
   }
 
-  /** toggle chooses a seat, or gives it up. */
+  /** toggle chooses a seat, or releases it. */
   toggle(seat) {
     if (this.isPicking) return undefined; // another choice is being made
     if (this.chosen.delete(seat)) {
@@ -137,7 +137,7 @@ export class Cart {
 
   #hinted = [];
 
-  /** unheld is how many of the chosen seats are not held because of a single seat, where each click holds. */
+  /** unheld is the number of chosen seats that are not held because of a single seat, if each click holds. */
   get unheld() { return this.options.holdsAtOnce && this.#hinted.length > 0 ? [...this.chosen].filter((i) => !this.held.has(i)).length : 0; }
 
   #hint(isToldAgain) { return this.#hintAt(this.orphansOf(this.chosen), isToldAgain); }
@@ -149,7 +149,7 @@ export class Cart {
     return single.length > 0;
   }
 
-  // #wish asks for what is chosen, unless the server would refuse it for a single seat: then the customer is told, and
+  // #wish asks for what is chosen, unless the server would refuse it for a single seat: then the customer gets a message, and
   // the lock stays as it is. After a click that is said again: it was not held, even if its row has no single seat. It
   // promises the refusal, the server's or that one.
   #wish(isClick = false) {
@@ -224,9 +224,9 @@ export class Cart {
   areaIsHeld(number) { return this.areas.has(number) && this.#areaHolds.get(number)?.lock?.seats === this.areas.get(number); }
 
   #picks = 0; // how often the best available seats were asked for
-  #trial = undefined; // a wish whose refusal is not told, because another one follows
+  #trial = undefined; // a wish whose refusal is not shown, because another one follows
 
-  /** best holds the seats that the server finds best, in place of the chosen ones. It throws what the server refuses. */
+  /** best holds the best available seats, in place of the chosen ones. It throws the refusal of the server. */
   async best(n, options = {}) {
     const places = [...this.areas.values()].reduce((a, b) => a + b, 0);
     if (places + n > this.options.most) {
@@ -236,7 +236,7 @@ export class Cart {
     const pick = ++this.#picks;
     const wish = { seats: n, ...options };
     let refusal;
-    // The server keeps as many seats of one category as they are, unless they have to be side by side.
+    // The server keeps the present seats if their number and their one category stay the same, unless they must be side by side.
     const mayKeep = options.adjacent === undefined && (n === this.held.size || n === this.chosen.size);
     if (mayKeep) {
       this.#trial = { bestAvailable: { ...wish, adjacent: "REQUIRED" } };
@@ -247,7 +247,7 @@ export class Cart {
   }
 
   /**
-   * holdAll holds what is chosen, for a shop that holds on check-out, and returns the locks. It throws the refusal of the
+   * holdAll holds the chosen seats, for a shop that holds on check-out, and returns the locks. It throws the refusal of the
    * server, or SEAT_ORPHANED.
    */
   async holdAll() {
@@ -258,19 +258,19 @@ export class Cart {
     return this.locks;
   }
 
-  /** clear gives everything up, even what is being paid for: that cancels its booking. */
+  /** clear releases everything, even seats that are being paid for, whose booking it cancels. */
   async clear() {
     this.#placeNone();
     this.#drop([...this.chosen]);
     await Promise.all(this.#holds().map((h) => h.want(null, true)));
   }
 
-  /** poll looks whether the shop has sold the locks, or another tab or device changed them. */
+  /** poll checks whether the shop has sold the locks, or another tab or device has changed them. */
   poll() {
     for (const h of this.#holds()) h.poll();
   }
 
-  /** seatsChanged tells of seats that others have taken while they were chosen, or that a lock has lost. */
+  /** seatsChanged reports seats that other customers have taken while they were chosen, or that a lock has lost. */
   seatsChanged(changed) {
     if (changed.some((i) => this.#isLost(i))) this.hold.check();
     const gone = changed.filter((i) => this.seats.taken[i] && this.chosen.has(i) && !this.held.has(i) && !this.#asksFor(i));
@@ -281,7 +281,7 @@ export class Cart {
     }
   }
 
-  /** sectionRead tells that all seats of a section are as they are now: a held one that is free is held no more. */
+  /** sectionRead is called when all seats of a section were read: a held seat that is free is no longer held. */
   sectionRead(section) {
     if ([...this.held].some((i) => this.hall.sectionOf[i] === section.number && this.#isLost(i))) this.hold.check();
   }
@@ -291,7 +291,7 @@ export class Cart {
   #asksFor(seat) { return this.hold.wanted?.seatIds?.includes(this.hall.ids[seat]) ?? false; }
   #isNearChosen(seat) { return [...this.chosen].some((i) => this.hall.rowOf[i] === this.hall.rowOf[seat]); }
 
-  // #drop takes seats out of the choice, and tells of each.
+  // #drop takes seats out of the choice, and reports each.
   #drop(gone) {
     const had = gone.filter((i) => this.chosen.delete(i));
     for (const i of had) this.on.selected(i, false);
@@ -307,7 +307,7 @@ export class Cart {
 
   #seatsOf(lock) { return new Set((lock?.places ?? []).flatMap((p) => this.hall.byID.get(p.seatId) ?? [])); }
 
-  // #choose makes the choice what the lock has.
+  // #choose sets the choice to the seats of the lock.
   #choose(seats) {
     const before = this.chosen;
     this.chosen = new Set(seats);
@@ -315,8 +315,8 @@ export class Cart {
     for (const i of this.chosen) if (!before.has(i)) this.on.selected(i, true);
   }
 
-  // #takeLock shows what the lock has. The choice stays as it is if the lock is what was asked for, because there may have been
-  // further clicks. Seats that the server has picked replace it; a change elsewhere, without a wish, changes it by as much.
+  // #takeLock shows the seats of a lock. The choice stays as it is if the lock has the requested seats, because there may have been
+  // further clicks. Seats that the server has picked replace the choice. A change elsewhere, without a wish, is applied to it.
   #takeLock(wish) {
     const before = this.held;
     this.held = this.#seatsOf(this.hold.lock);

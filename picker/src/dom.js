@@ -1,5 +1,5 @@
 /**
- * el creates an element. Properties that begin with on are listeners; those that the element does not have, and
+ * el creates an element. Properties that begin with on are listeners. Properties that the element does not have, and
  * aria-…, are attributes.
  */
 export function el(tag, properties = {}, ...children) {

@@ -27,19 +27,19 @@ export class HoldfastSeats extends HTMLElement {
   static observedAttributes = ["event", "src", "user", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
 
   #words = english;
-  #token = "";
+  #token = undefined; // until the page sets it
   #prices = undefined;
-  #parts = undefined; // what exists while an event is shown
-  #load = undefined; // ends what the last load began
+  #parts = undefined; // the parts of the map, while an event is shown
+  #load = undefined; // aborts the work of the last load
   #kept = new Map(); // IDs of the locks of the last load, by event
-  #mustTell = false; // the page was told of locks, or of the end of one: it is told even if nothing is held any more
-  #told = new Set(); // IDs of the locks that the page was told of last
+  #mustTell = false; // the page knows of locks, or of the end of one: it gets an event even if nothing is held any more
+  #told = new Set(); // IDs of the locks in the last event to the page
   #hinted = [];
   #tip = -1;
   #isOffline = false;
   #isGone = false; // the map is not live any more
   #toastTimer = 0;
-  #left = Infinity; // ms of the locks, when the time was shown last
+  #left = Infinity; // remaining ms of the locks, when the time was shown last
   #money = undefined;
   #wasToldOfWheel = false;
   #number = 0; // among the maps on the page
@@ -57,7 +57,7 @@ export class HoldfastSeats extends HTMLElement {
     this.notice = el("p", { className: "notice", part: "notice", role: "alert", hidden: true });
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
-    for (const name of ["token", "prices", "words"]) { // that a page has set before this class was there
+    for (const name of ["token", "prices", "words"]) { // that a page has set before this class was defined
       if (!Object.hasOwn(this, name)) continue;
       const value = this[name];
       delete this[name];
@@ -65,7 +65,7 @@ export class HoldfastSeats extends HTMLElement {
     }
   }
 
-  /** words are the texts; those that are set replace the English ones: see words.js for all of them. */
+  /** words are the texts. Words that are set replace the English ones; see words.js for all of them. */
   get words() { return this.#words; }
   set words(words) {
     this.#words = { ...english, ...words };
@@ -73,7 +73,7 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   /** token is the customer's token, or a function that returns or promises one. It is sent in a header alone. */
-  get token() { return this.#token; }
+  get token() { return this.#token ?? ""; }
   set token(token) {
     this.#token = token;
     if (this.#parts === undefined || this.#isGone) this.#reload();
@@ -91,7 +91,7 @@ export class HoldfastSeats extends HTMLElement {
     this.#showAll();
   }
 
-  /** selection is what is chosen: seats, and places in areas. */
+  /** selection has the chosen seats, and the places in areas. */
   get selection() {
     const p = this.#parts;
     if (p === undefined) return [];
@@ -103,14 +103,14 @@ export class HoldfastSeats extends HTMLElement {
   get locks() { return this.#parts?.cart.locks ?? []; }
 
   /**
-   * hold holds what is chosen, and promises the locks: for hold="checkout". It rejects with what the server refuses
-   * ({code, status, message, problem}); what is chosen stays chosen, but for seats that are gone.
+   * hold holds the selection, and promises the locks: for hold="checkout". It rejects with the refusal of the server
+   * ({code, status, message, problem}). The selection stays, except for seats that are gone.
    */
   hold() { return this.#parts?.cart.holdAll() ?? Promise.resolve([]); }
 
   /**
-   * best holds the best available seats, in place of those chosen. options: {categories, section, adjacent,
-   * accessibleSeats}. It rejects with what the server refuses.
+   * best holds the best available seats, in place of the chosen ones. options: {categories, section, adjacent,
+   * accessibleSeats}. It rejects with the refusal of the server.
    */
   async best(seats, options = {}) {
     const p = this.#parts;
@@ -123,10 +123,10 @@ export class HoldfastSeats extends HTMLElement {
     p.map.focusSeat(found[0], p.map.node.contains(this.shadowRoot.activeElement));
   }
 
-  /** release gives up everything that is chosen and held. It cancels a booking of the locks that is not paid. */
+  /** release releases everything that is chosen and held. It cancels a booking of the locks that is not paid. */
   release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
 
-  /** finish forgets the locks without releasing them: after the shop has sold them. */
+  /** finish forgets the locks without releasing them, after the shop has sold them. */
   finish() { this.#parts?.cart.forget(); }
 
   /** showSeat moves the map and the keyboard to a seat, by its ID. */
@@ -137,9 +137,9 @@ export class HoldfastSeats extends HTMLElement {
     this.#parts.map.focusSeat(seat);
   }
 
-  // #checkUser notices the token of another customer. It loads anew if there are locks, which that one can't change.
+  // #checkUser notices the token of another customer. It loads the map again if there are locks, which that customer can't change.
   async #checkUser({ api, cart }) {
-    const userId = await api.user().catch(() => undefined); // without a token nothing is known of another customer
+    const userId = await api.user().catch(() => undefined); // without a token the customer is not known
     if (this.#parts?.cart !== cart || this.getAttribute("user") || userId === undefined || userId === cart.options.userId) return;
     cart.options.userId = userId;
     if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
@@ -161,7 +161,7 @@ export class HoldfastSeats extends HTMLElement {
     listen(window, "offline", () => {
       if (this.#parts === undefined || this.#isGone) return;
       this.#setOffline(true);
-      this.#parts.feed.reconnect(); // its next message says that it is not so
+      this.#parts.feed.reconnect(); // its next message corrects that
     });
     const poll = () => document.visibilityState === "visible" && !this.#isOffline && this.#parts?.cart.poll();
     listen(document, "visibilitychange", poll);
@@ -201,7 +201,7 @@ export class HoldfastSeats extends HTMLElement {
     });
   }
 
-  // #end ends what an event needs. Its locks stay, for the next load of the same event. The load's end stops the cart.
+  // #end stops the parts of an event. Its locks stay, for the next load of the same event. The load's end stops the cart.
   #end() {
     this.#load?.abort();
     const p = this.#parts;
@@ -220,7 +220,8 @@ export class HoldfastSeats extends HTMLElement {
     if (!id) return this.root.replaceChildren();
     this.root.setAttribute("aria-busy", "true");
     this.root.replaceChildren(el("p", { className: "soft", textContent: this.words.loading }));
-    const api = new Api(this.getAttribute("src") ?? "", this.#token);
+    if (this.#token === undefined && !this.getAttribute("user")) return undefined; // without both it would be refused; the token loads
+    const api = new Api(this.getAttribute("src") ?? "", this.token);
     for (let delay = 1000; ; delay = Math.min(2 * delay, 15_000)) {
       try {
         const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
@@ -278,7 +279,7 @@ export class HoldfastSeats extends HTMLElement {
       connected: (is) => this.#setOffline(!is),
       missed: () => parts.cart.hold.check(), // a held seat may have been freed, and taken by another customer
       replaced: () => this.#checkPlan(parts),
-      gone: (refusal) => { // such as a token that has expired: a new one loads the map anew
+      gone: (refusal) => { // such as a token that has expired: a new one loads the map again
         this.#fail(refusal);
         this.#isOffline = this.#isGone = true;
         this.notice.hidden = false;
@@ -319,7 +320,7 @@ export class HoldfastSeats extends HTMLElement {
       label: (text) => (this.#number === 1 ? text : w.another(text, this.#number)), price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
       timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
     }, {
-      best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // it has been said
+      best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // the refusal has been shown
       places: (s, n) => parts.cart.setPlaces(s, n), remove: (i) => parts.cart.toggle(i),
     }, w);
     this.#tipNode = el("div", { className: "tip", part: "tip", hidden: true });
@@ -379,7 +380,7 @@ export class HoldfastSeats extends HTMLElement {
     return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, zoom);
   }
 
-  // #checkPlan shows the event anew if it has another plan.
+  // #checkPlan loads the event again if it has another plan.
   async #checkPlan(parts) {
     for (let delay = 500; this.#parts === parts; delay = Math.min(2 * delay, 15_000)) {
       try {
@@ -524,13 +525,13 @@ export class HoldfastSeats extends HTMLElement {
     return cart.canHave(seat) && !cart.chosen.has(seat) ? cart.orphansOf(new Set([...cart.chosen, seat])) : [];
   }
 
-  // #warning says so, before the click; undefined: there is nothing to say.
+  // #warning is the text about them before the click; undefined if there are none.
   #warning(seat) {
     const single = this.#singles(seat);
     return single.length === 0 ? undefined : this.words.orphan(single.map((i) => this.#parts.hall.labels[i]).join(", "));
   }
 
-  // #showTip says what the seat under the pointer is.
+  // #showTip describes the seat under the pointer.
   #showTip({ cart }) {
     const seat = this.#tip;
     const single = seat < 0 ? [] : this.#singles(seat);
@@ -570,20 +571,20 @@ export class HoldfastSeats extends HTMLElement {
     this.notice.hidden = !is;
     setText(this.notice, is ? this.words.lost : "");
     if (is) return;
-    const { text = "", about } = this.#said; // what was said just before is not lost
+    const { text = "", about } = this.#said; // keeps the previous text
     this.#say([this.words.back, text.replace(this.words.back, "").trim()].filter(Boolean).join(" "), about);
   }
 
-  // #tellOfWheel says once how the wheel zooms.
+  // #tellOfWheel explains once how the wheel zooms.
   #tellOfWheel() {
     if (this.#wasToldOfWheel) return;
     this.#wasToldOfWheel = true;
     this.#showToast(this.words.scrolled);
   }
 
-  #said = {}; // what is shown of what was said last: its text, and what it is about
+  #said = {}; // the last message: its text, and its subject
 
-  // #say tells everybody: screen readers by the live region, others by a text on the map. about is for #unsay.
+  // #say shows a message: in the live region for screen readers, and as a text on the map. about is for #unsay.
   #say(text, about = "") {
     this.live.replaceChildren(el("span", { textContent: text })); // a new one, so that the same text is read again
     this.#showToast(text);

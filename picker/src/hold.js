@@ -20,7 +20,7 @@ export class Hold {
 
   /**
    * @param request returns `eventId`, `userId` and, optionally, `ttlSeconds`
-   * @param on has `changed(wish)` (that is held now), `changedElsewhere(former lock)`, `refused(refusal, wish)` (the lock stays as it is, and
+   * @param on has `changed(wish)` (that is held now), `changedElsewhere(previous lock)`, `refused(refusal, wish)` (the lock stays as it is, and
    * nothing is tried again; without a wish: a look at the lock failed), `ended(refusal, lock)` (the lock is gone), `sold()` (the lock was
    * bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
@@ -61,7 +61,7 @@ export class Hold {
   /** stop leaves the lock as it is. A request in flight comes to its end: a lock that it makes is released. */
   stop() {
     this.#epoch++;
-    this.#refusal = new Refusal(0, { code: "NO_ANSWER", detail: "The map was removed, or loaded anew." });
+    this.#refusal = new Refusal(0, { code: "NO_ANSWER", detail: "The map was removed, or loaded again." });
     this.#stop.abort();
     clearTimeout(this.#timer);
   }
@@ -182,7 +182,7 @@ export class Hold {
     if (this.lock === lock) await this.check();
   }
 
-  /** check asks what has become of the lock: the shop may have extended or sold it, or another tab changed it. */
+  /** check reads the state of the lock: the shop may have extended or sold it, or another tab changed it. */
   async check(isKnownAsSold = false) {
     const [lock, epoch] = [this.lock, this.#epoch];
     if (lock?.status !== "ACTIVE") return;
@@ -215,7 +215,7 @@ export class Hold {
 const locksOf = ({ eventId }) => `/api/events/${encodeURIComponent(eventId)}/locks`;
 const pathOf = (lock) => `${locksOf(lock)}/${lock.id}`;
 
-// said is what of a lock the page is told.
+// said is the part of a lock that the page gets.
 const said = ({ expiresAt, seats, places }) => JSON.stringify([expiresAt, seats, places]);
 
 const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");

@@ -19,7 +19,7 @@ export class SeatList {
       ...hall.sections.map((s) => this.#section(s)));
   }
 
-  /** sections are those that are open. */
+  /** sections are the open sections. */
   get sections() { return [...this.#open]; }
 
   changed(seats, sections) {
@@ -28,7 +28,7 @@ export class SeatList {
     for (const s of sections) setText(this.#summaries.get(s), this.look.describeSection(s));
   }
 
-  /** all shows each button anew. */
+  /** all updates every button. */
   all() {
     this.changed(this.#buttons.keys(), this.hall.sections);
   }

@@ -50,7 +50,7 @@ export class SeatMap {
 
   #drawsRectangles = false;
 
-  /** drawsRectangles: a drag draws a rectangle around seats in place of moving the map. */
+  /** drawsRectangles is set if a drag draws a rectangle around seats instead of moving the map. */
   get drawsRectangles() { return this.#drawsRectangles; }
   set drawsRectangles(draws) {
     this.#drawsRectangles = draws;
@@ -80,7 +80,7 @@ export class SeatMap {
     this.whole();
   }
 
-  /** changed draws seats and sections anew, and the words of the focused one. */
+  /** changed redraws seats and sections, and the words of the focused one. */
   changed(seats, sections) {
     this.painter.changed(seats, sections);
     this.#describe();
@@ -173,10 +173,10 @@ export class SeatMap {
     this.draw();
   }
 
-  // #tellView says which sections are in view, from its middle outwards; none if seats are not drawn.
+  // #tellView reports the sections in view, from its middle outwards; none if seats are not drawn.
   #tellView() {
     const c = this.#camera;
-    if (this.node.hidden) return undefined; // the list says what is in view
+    if (this.node.hidden) return undefined; // the list reports what is in view
     if (!this.showsSeats) return this.on.moved([]);
     const [x, y] = [c.planX(c.width / 2), c.planY(c.height / 2)];
     const far = (s) => Math.hypot(Math.max(s.box.x0 - x, 0, x - s.box.x1), Math.max(s.box.y0 - y, 0, y - s.box.y1));

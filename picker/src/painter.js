@@ -19,7 +19,7 @@ const maxSpare = 60;
 export const [free, taken, sold, blocked] = [0, 1, 2, 3];
 
 /**
- * Painter draws a hall on a canvas. `look` says what it can't know: `state(seat)`, `available(section)`, `text(section)`
+ * Painter draws a hall on a canvas. `look` provides what the painter does not know: `state(seat)`, `available(section)`, `text(section)`
  * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
  * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
  * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not.
@@ -32,15 +32,15 @@ export class Painter {
     this.look = look;
     this.ratio = 1; // pixels of the screen in one of CSS
     this.layer = undefined;
-    this.former = undefined; // the last layer that was whole
-    this.spare = []; // pictures of former layers: new ones would have to be cleared away, in the middle of a movement
-    this.floor = undefined; // undefined: all
+    this.previous = undefined; // the last layer that was whole
+    this.spare = []; // pictures of previous layers: new ones would have to be cleared away, in the middle of a movement
+    this.floor = undefined; // undefined means all
     this.rowLabels = rowLabels(hall);
     this.widths = new Map(); // of texts of captions
     this.pictures = new Map(); // of names
   }
 
-  /** setColors begins anew with other colours. */
+  /** setColors draws everything again with other colours. */
   setColors(colors) {
     this.colors = colors;
     this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
@@ -56,8 +56,8 @@ export class Painter {
   }
 
   #forget() {
-    for (const layer of [this.layer, this.former]) if (layer !== undefined) this.#keepPictures(layer, []);
-    this.layer = this.former = undefined;
+    for (const layer of [this.layer, this.previous]) if (layer !== undefined) this.#keepPictures(layer, []);
+    this.layer = this.previous = undefined;
   }
 
   // #keepPictures keeps some pictures of a layer where they are, and the others for further layers.
@@ -78,28 +78,28 @@ export class Painter {
     this.#forget();
   }
 
-  /** changed draws seats anew, and the sections that have them. */
+  /** changed redraws seats, and the sections that have them. */
   changed(seats, sections) {
-    for (const layer of [this.layer, this.former]) {
+    for (const layer of [this.layer, this.previous]) {
       if (layer === undefined) continue;
       if (layer.seats) for (const i of seats) if (this.isShown(this.hall.section(i))) this.#redraw(layer, i);
       for (const s of sections) if (!layer.seats || s.capacity > 0) layer.soil(s.box);
     }
   }
 
-  /** frame draws one frame. It returns whether another one has to follow. */
+  /** frame draws one frame. It returns whether another one must follow. */
   frame(camera, isMoving) {
     const scale = camera.scale * this.ratio;
     if (this.layer === undefined || (this.layer.scale !== scale && (!isMoving || Math.abs(Math.log2(scale / this.layer.scale)) > 0.6))) {
-      const isFormer = this.layer?.whole || this.former === undefined;
-      const old = isFormer ? this.former : this.layer;
+      const isPrevious = this.layer?.whole || this.previous === undefined;
+      const old = isPrevious ? this.previous : this.layer;
       if (old !== undefined) this.#keepPictures(old, []);
-      if (isFormer) this.former = this.layer;
+      if (isPrevious) this.previous = this.layer;
       this.layer = new Layer(scale, this.hall.box, this.showsSeats(camera));
     }
     const [dx, dy] = [Math.round(camera.dx * this.ratio), Math.round(camera.dy * this.ratio)];
     const wanted = this.layer.visible(scale, dx, dy, this.canvas);
-    const deadline = performance.now() + (this.former === undefined ? firstBudget : budget);
+    const deadline = performance.now() + (this.previous === undefined ? firstBudget : budget);
     let left = 0;
     for (const key of wanted) {
       const tile = this.layer.tiles.get(key);
@@ -111,7 +111,7 @@ export class Painter {
     const c = this.context;
     c.fillStyle = this.colors.background;
     c.fillRect(0, 0, this.canvas.width, this.canvas.height);
-    if (left > 0 && this.former !== undefined) this.#put(this.former, this.former.visible(scale, dx, dy, this.canvas), scale, dx, dy);
+    if (left > 0 && this.previous !== undefined) this.#put(this.previous, this.previous.visible(scale, dx, dy, this.canvas), scale, dx, dy);
     this.#put(this.layer, wanted, scale, dx, dy);
     if (this.layer.tiles.size > maxTiles) this.#keepPictures(this.layer, wanted);
     return this.#overlay(camera, deadline) || left > 0;
@@ -225,7 +225,7 @@ export class Painter {
     c.restore();
   }
 
-  // #stage says where the hall looks.
+  // #stage shows where the stage is.
   #stage(c, layer, x, y) {
     const box = this.hall.stage;
     if (box === undefined) return;
@@ -286,7 +286,7 @@ export class Painter {
     });
   }
 
-  // #sprite is the picture of a seat. What it is can be told by its shape alone: a small dot is taken, a square is
+  // #sprite is the picture of a seat. Its shape alone shows its state: a small dot is taken, a square is
   // accessible, a rhombus is for a companion, and a seat with a restricted view has a cut. For the venue a free seat is a
   // ring, a locked one has a hole, and a blocked one is crossed out.
   #sprite(layer, category, kind, state) {
@@ -475,7 +475,7 @@ class Layer {
   constructor(scale, box, seats) {
     this.scale = scale;
     this.seats = seats;
-    const reach = tileSize / scale / 4; // labels are beside the hall
+    const reach = tileSize / scale / 4; // labels are outside of the hall
     this.box = { x0: box.x0 - reach, y0: box.y0 - reach, x1: box.x1 + reach, y1: box.y1 + reach };
     this.columns = Math.ceil(((this.box.x1 - this.box.x0) * scale) / tileSize);
     this.lines = Math.ceil(((this.box.y1 - this.box.y0) * scale) / tileSize);

@@ -1,4 +1,4 @@
-// What stands beside the map: categories with their prices, best available, standing places, and the chosen seats.
+// The panel next to the map: categories with their prices, best available, standing places, and the chosen seats.
 
 import { el, setText } from "./dom.js";
 import { accessible, companion, restricted } from "./hall.js";
@@ -82,7 +82,7 @@ export class Panel {
     n.scrollIntoView({ block: "nearest" });
   }
 
-  /** show shows everything as it is. */
+  /** show updates the whole panel. */
   show() {
     this.showCounts();
     const { cart, words } = this;

@@ -1,5 +1,5 @@
-// Which seats can't be had, and how many of each section can. It knows no customer: what the customer holds is
-// taken here, too.
+// The seats that are not available, and the number of available seats of each section. It knows no customer: seats that the
+// customer holds are taken here, too.
 
 export class Seats {
   constructor(hall) {
@@ -11,7 +11,7 @@ export class Seats {
   }
 
   /**
-   * setBitmap takes the seats of a section at a revision, base64 with a bit a seat. It returns the seats that changed;
+   * setBitmap sets the seats of a section at a revision, base64 with one bit for each seat. It returns the seats that changed;
    * undefined if the bitmap is of another plan.
    */
   setBitmap(section, bitmap, revision) {
@@ -29,7 +29,7 @@ export class Seats {
     return changed;
   }
 
-  /** setTaken takes seats by their IDs, as taken or as free. It returns those that changed. */
+  /** setTaken sets seats by their IDs as taken or free. It returns the seats that changed. */
   setTaken(ids, taken) {
     const changed = [];
     for (const id of ids) {
@@ -41,7 +41,7 @@ export class Seats {
     return changed;
   }
 
-  /** setAvailable takes the count of a section, and returns whether it changed. */
+  /** setAvailable sets the count of a section, and returns whether it changed. */
   setAvailable(section, available) {
     if (this.available[section.number] === available) return false;
     this.available[section.number] = available;
@@ -49,7 +49,7 @@ export class Seats {
     return true;
   }
 
-  /** byCategory counts the seats that can be had, as the map has them. */
+  /** byCategory counts the available seats. */
   byCategory() {
     const free = this.hall.categories.map(() => 0);
     for (const s of this.hall.sections) {

@@ -1,4 +1,4 @@
-// What the picker says. A page may give other words: `element.words = {...}`.
+// The texts of the picker. A page may give other words: `element.words = {...}`.
 
 const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
@@ -64,7 +64,7 @@ export const words = {
   notLoaded: "The seat map can't be loaded. Please load the page again.",
   signedOut: "You are no longer signed in. Please load the page again.",
   sold: "These seats are sold.",
-  released: "The seats were given up elsewhere.",
+  released: "The seats were released elsewhere.",
   shapes: ({ accessible, companion, restricted }) => ["Small dot: not available", accessible && "square: wheelchair place", companion && "rhombus: companion seat",
     restricted && "cut: restricted view"].filter(Boolean).join(", "),
   noMap: "This event has no seat map.",

@@ -8,27 +8,27 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// MaxReclaim bounds the due locks that one transaction reclaims. A request that still does
-// not fit continues in the next transaction.
+// MaxReclaim bounds the due locks that one transaction reclaims. If there are still too few seats, the request
+// continues in the next transaction.
 const MaxReclaim = 1000
 
-// Acquire asks for a lock on seats.
+// Acquire requests a lock on seats.
 type Acquire struct {
 	holdfast.LockRequest
 	LockID ID // of the lock to be made
-	// RequestHash is the request's, if it has a key. The caller makes it, because an event's decisions follow each
-	// other; "": the decision does.
+	// RequestHash is the hash of the request, if it has a key. The caller computes it, because the decisions of an
+	// event are made one after the other. If it is empty, the decision computes it.
 	RequestHash string
-	// Abandoned: the caller has given up. Another process may have refused it since, so
-	// nothing is granted.
+	// Abandoned says that the caller has given up. Another process may have refused its request since, so the
+	// decision must not grant it.
 	Abandoned bool
 }
 
 func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
-// RepeatNeeds is the data that shows which commands were carried out before: by an earlier
-// commit of the same commands, which got no answer, or by another request with the same
-// key. Only requests for locks and blocks need it; the other commands find what they change.
+// RepeatNeeds returns the data that shows which commands were carried out before: by an earlier commit of the same
+// commands, which was not answered, or by another request with the same key. Only requests for locks and blocks need
+// it; the other commands find the documents that they change.
 func RepeatNeeds(commands []Command) Needs {
 	var n Needs
 	for _, c := range commands {
@@ -45,10 +45,10 @@ func RepeatNeeds(commands []Command) Needs {
 	return n
 }
 
-// decide has the order of checks: existence, a repeat, the wish's form, the event's sale, the
-// time, the customer's limits, the seats.
+// decide checks in this order: existence, a repeat, the form of the wish, the sale of the event, the time, the
+// customer's limits, the seats.
 func (c Acquire) decide(d *decision) Result {
-	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which got no answer
+	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which was not answered
 		return Result{Lock: &made.Lock}
 	}
 	if refusal := d.state.Unknown[c.UserID]; refusal != nil {
@@ -62,6 +62,9 @@ func (c Acquire) decide(d *decision) Result {
 	}
 	if result, repeated := c.repeat(d); repeated {
 		return result
+	}
+	if c.Key != "" && d.state.Unusable[c.userKey()] {
+		return Result{Err: holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.")}
 	}
 	if !d.ensureSeats() {
 		return Result{}
@@ -77,7 +80,7 @@ func (c Acquire) decide(d *decision) Result {
 	if err != nil {
 		return d.refuse(err, c.userKey())
 	}
-	if refusal, known := d.beyondLimits(c.UserID, c.Seats, c.Seats, 1); !known {
+	if refusal, known := d.beyondLimits(c.UserID, c.Seats, c.Seats, 1, ID{}); !known {
 		return Result{}
 	} else if refusal != nil {
 		return d.refuse(refusal, c.userKey())
@@ -85,11 +88,10 @@ func (c Acquire) decide(d *decision) Result {
 	if d.deferRest {
 		return Result{Undecided: true}
 	}
-	return c.fit(d, lock, ttl, wish)
+	return c.claimLock(d, lock, ttl, wish)
 }
 
-// repeat answers a request whose idempotency key was used before, by an earlier batch
-// or in this one.
+// repeat answers a request whose idempotency key was used before, by an earlier batch or in this one.
 func (c Acquire) repeat(d *decision) (Result, bool) {
 	if c.Key == "" {
 		return Result{}, false
@@ -114,8 +116,8 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 	return result, true
 }
 
-// newLock is the lock that the request asks for. A relative time counts from the write, by
-// the database's clock.
+// newLock returns the lock that the request asks for. A relative time counts from the write, by the database's
+// clock.
 func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, err error) {
 	longest := d.rules.MaxLockTTL
 	lock = holdfast.Lock{
@@ -133,7 +135,7 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 	if err := c.ahead(d); err != nil {
 		return lock, 0, err
 	}
-	earliest := lock.ExpiresAt.Add(-longest) // written before this, the lock would exceed the cap
+	earliest := lock.ExpiresAt.Add(-longest) // if it were written before this, the lock would exceed the cap
 	if !d.state.Now.IsZero() && d.state.Now.Before(earliest) {
 		return lock, 0, c.Until.TooLate(holdfast.LockFields, longest)
 	}
@@ -148,7 +150,8 @@ func (c Acquire) ahead(d *decision) error {
 	return nil
 }
 
-// guardTimes makes the plan of a new lock guard what newLock could not check, because the clock is not known.
+// guardTimes adds guards to the plan of a new lock for the times that newLock could not check, because the clock is
+// not known.
 func (c Acquire) guardTimes(d *decision) {
 	at := c.Until.At
 	if at.IsZero() || !d.state.Now.IsZero() {
@@ -160,15 +163,12 @@ func (c Acquire) guardTimes(d *decision) {
 	}
 }
 
-// beyondLimits refuses a request for more than a customer may hold: for a lock of that many seats,
-// which adds seats and locks to those held. known is false if the customer's holding has to be read
-// first.
-func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64) (refusal *holdfast.Error, known bool) {
+// beyondLimits refuses a request for more than a customer may hold: for a lock of that many seats, which adds seats
+// and locks to those that the customer holds. Due locks do not count, and are ended; replaced is a due lock that the
+// command ends itself. known is false if the customer's holding has to be read first.
+func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64, replaced ID) (refusal *holdfast.Error, known bool) {
 	if most := d.rules.MaxSeatsPerLock; most > 0 && seats > most {
 		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
-	}
-	if d.event.BadLimit {
-		return limitReached(0, nil, "The event's limit per customer can't be read; no seat is sold until it is set."), true
 	}
 	maxSeats, maxLocks := d.event.MaxSeatsPerUser, d.rules.MaxLocksPerUser
 	if maxSeats == 0 && maxLocks == 0 {
@@ -186,19 +186,41 @@ func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64) (ref
 	if maxLocks > 0 && moreLocks > 0 && held.Locks+moreLocks > maxLocks {
 		return limitReached(maxLocks, &held.Locks, "A customer may hold %d locks of this event at a time.", maxLocks), true
 	}
-	return nil, true
+	relies := maxSeats > 0 && moreSeats > 0 || maxLocks > 0 && moreLocks > 0
+	return nil, !relies || held.Due == 0 || d.endDueOf(user, replaced)
 }
 
-// fit claims the seats, and plans the lock.
-func (c Acquire) fit(d *decision, lock holdfast.Lock, ttl time.Duration, wish wished) Result {
+// endDueOf ends the due locks of a customer, except one that the command ends itself. A transaction that began before
+// a lock was due may still extend it, or sell it. If the due lock does not count, that transaction must not commit
+// any more; so both write the lock. It returns false if the locks have to be read first.
+func (d *decision) endDueOf(user, except ID) bool {
+	due, read := d.state.DueOf[user]
+	if !read {
+		d.needs.DueOf = append(d.needs.DueOf, user)
+		return false
+	}
+	if !d.ensureSeats() || !d.ensureCounter() {
+		return false
+	}
+	for _, lock := range due {
+		if now, changed := d.locks[lock.ID]; lock.ID != except && (!changed || now.Status == holdfast.LockActive) {
+			d.expire(lock, holdfast.EndedByReclaim, "")
+		}
+	}
+	held := d.holdings[user]
+	held.Due = 0
+	d.holdings[user] = held
+	d.deferRest = d.deferRest || d.state.MoreDueOf // the next batch ends the rest
+	return true
+}
+
+// claimLock claims the seats, and plans the lock.
+func (c Acquire) claimLock(d *decision, lock holdfast.Lock, ttl time.Duration, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	claimed, result, ok := d.take(wish, had{}, c.userKey())
+	claimed, result, ok := d.claimSeats(wish, previousSeats{}, c.userKey())
 	if !ok {
-		if hasTime := !c.Until.At.IsZero(); hasTime && d.state.Now.IsZero() { // its time is checked first
-			d.needs.Event, d.needsTime = true, true
-		}
 		return result
 	}
 	lock.SeatIDs, lock.Section = claimed.SeatIDs, claimed.Section
@@ -233,13 +255,12 @@ func (d *decision) acquire(lock holdfast.Lock, ttl time.Duration) int {
 	return len(d.plan.Acquired)
 }
 
-// makes reports whether this batch makes a lock.
+// makes reports whether this batch creates a lock.
 func (d *decision) makes(id ID) bool {
 	return slices.ContainsFunc(d.plan.Acquired, func(l holdfast.Lock) bool { return l.ID == id })
 }
 
-// reclaim ends the due lock with the soonest expiry that this batch has not ended yet. A sold
-// one becomes CONSUMED: its seats stay sold.
+// reclaim ends the due lock with the soonest expiry that this batch has not ended yet.
 func (d *decision) reclaim() bool {
 	for len(d.due) > 0 {
 		next := d.due[0]

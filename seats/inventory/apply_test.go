@@ -37,17 +37,19 @@ func (s *store) writeEvent(p inventory.Plan) error {
 	if w.IfUnchanged == nil && w.Drift == nil && !e.Valid() {
 		return errStale
 	}
-	e.Revision += max(1, w.Raise)
+	if !w.Touch {
+		e.Revision += max(1, w.Raise)
+	}
 	e.AvailableSeats += w.Available
 	e.Oversold += w.Oversold
 	if c := w.Counter; c != nil {
-		e.AvailableSeats, e.Oversold, e.Countable = c.AvailableSeats, c.Oversold, true
-		e.Repairs = raised(e.Repairs)
+		e.AvailableSeats, e.Oversold = c.AvailableSeats, c.Oversold
+		e.Repairs++
 	}
 	if w.Drift != nil {
 		net := e.AvailableSeats - e.Oversold - w.Drift.Amount
 		e.AvailableSeats, e.Oversold = max(0, net), max(0, -net)
-		e.Repairs = raised(e.Repairs)
+		e.Repairs++
 	}
 	if w.RunID != "" {
 		s.runID = w.RunID
@@ -59,19 +61,12 @@ func (s *store) writeEvent(p inventory.Plan) error {
 	return s.writeMaps(w)
 }
 
-func raised(n *int64) *int64 {
-	if n == nil {
-		return pointer(int64(1))
-	}
-	return pointer(*n + 1)
-}
-
 func setFields(e *inventory.Event, c holdfast.EventChange) {
 	if c.Name != nil {
 		e.Name = *c.Name
 	}
 	if c.TotalSeats != nil {
-		e.TotalSeats, e.HasTotal = *c.TotalSeats, true
+		e.TotalSeats = *c.TotalSeats
 	}
 	if c.EventDate != nil {
 		e.EventDate = *c.EventDate
@@ -95,7 +90,7 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 		e.Seating.PlanID = *c.SeatingPlanID
 	}
 	if c.MaxSeatsPerUser != nil {
-		e.MaxSeatsPerUser, e.BadLimit, e.Incomparable = *c.MaxSeatsPerUser, false, false
+		e.MaxSeatsPerUser = *c.MaxSeatsPerUser
 	}
 }
 
@@ -103,19 +98,15 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return same(e.Repairs, w.Drift.Repairs)
+		return e.Repairs == w.Drift.Repairs
 	case before == nil:
-		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && !e.Incomparable && e.AvailableSeats >= w.AtLeast &&
+		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && e.AvailableSeats >= w.AtLeast &&
 			e.Seating.PlanID.IsZero()
-	case !before.Countable || before.Incomparable:
-		return e.Revision == before.Revision && same(e.Repairs, before.Repairs)
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
 			e.Oversold == before.Oversold && e.Status == before.Status && e.Seating.PlanID == before.Seating.PlanID
 	}
 }
-
-func same(a, b *int64) bool { return (a == nil) == (b == nil) && (a == nil || *a == *b) }
 
 func (s *store) writeLocks(p inventory.Plan) error {
 	written := map[ID]bool{}
@@ -128,7 +119,7 @@ func (s *store) writeLocks(p inventory.Plan) error {
 		if lock == nil || lock.Status != w.From || !s.lockGuardHolds(*lock, w) {
 			return errStale
 		}
-		lock.Revision = raised(lock.Revision)
+		lock.Revision++
 		lock.Status = w.To
 		if !w.ExpiresAt.IsZero() {
 			lock.ExpiresAt = w.ExpiresAt
@@ -151,11 +142,11 @@ func (s *store) writeLocks(p inventory.Plan) error {
 func (s *store) lockGuardHolds(lock inventory.Lock, w inventory.LockWrite) bool {
 	switch w.Guard {
 	case inventory.IsDue:
-		return same(lock.Revision, w.Revision) && lock.Due(s.now) && (w.To != holdfast.LockExpired || s.sales(lock.ID) == 0)
+		return lock.Revision == w.Revision && lock.Due(s.now)
 	case inventory.AtRevision:
-		return same(lock.Revision, w.Revision)
+		return lock.Revision == w.Revision
 	case inventory.LiveAtRevision:
-		return same(lock.Revision, w.Revision) && !lock.Due(s.now) && (w.Before.IsZero() || s.now.Before(w.Before))
+		return lock.Revision == w.Revision && !lock.Due(s.now) && (w.Before.IsZero() || s.now.Before(w.Before))
 	default:
 		return true
 	}
@@ -173,7 +164,7 @@ func (s *store) insertLocks(p inventory.Plan) error {
 				return errKeyInUse
 			}
 		}
-		s.locks[lock.ID] = &inventory.Lock{Lock: lock, Revision: pointer(int64(0))}
+		s.locks[lock.ID] = &inventory.Lock{Lock: lock}
 	}
 	return nil
 }
@@ -184,13 +175,7 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if b == nil || b.Status != w.From || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
 			return errStale
 		}
-		if w.ChecksPayment && b.PaymentID != w.PaidBy {
-			return errStale
-		}
 		if w.Quiet {
-			if w.PaymentID != (ID{}) {
-				b.PaymentID = w.PaymentID
-			}
 			continue
 		}
 		b.Status, b.Revision = w.To, b.Revision+1

@@ -7,15 +7,15 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// Block takes seats out of sale for the venue: all of them, or none. Seats that are blocked already
-// stay so.
+// Block removes all of the given seats from sale for the venue, or none. Seats that are blocked already stay
+// blocked.
 type Block struct {
 	SeatIDs []string
 	LockID  ID // of the venue's lock to be made
 }
 
 func (c Block) decide(d *decision) Result {
-	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which got no answer
+	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which was not answered
 		return d.eventResult()
 	}
 	places, result, ready := d.placesToBlock(c.SeatIDs)
@@ -31,7 +31,7 @@ func (c Block) decide(d *decision) Result {
 	if len(wanted) == 0 {
 		return d.eventResult()
 	}
-	claimed, result, ok := d.take(wished{seats: int64(len(wanted)), named: wanted, mayOrphan: true}, had{}, UserKey{})
+	claimed, result, ok := d.claimSeats(wished{seats: int64(len(wanted)), named: wanted, mayOrphan: true}, previousSeats{}, UserKey{})
 	if !ok {
 		if details, ok := holdfast.DetailsOf[holdfast.SeatsUnavailable](result.Err); ok {
 			details.Requested = int64(len(places))
@@ -50,7 +50,7 @@ func (c Block) decide(d *decision) Result {
 	return d.eventResult()
 }
 
-// Unblock puts the venue's seats on sale again. Seats that are not blocked stay as they are.
+// Unblock puts the venue's seats on sale again. Seats that are not blocked stay unchanged.
 type Unblock struct{ SeatIDs []string }
 
 func (c Unblock) decide(d *decision) Result {
@@ -73,7 +73,7 @@ func (c Unblock) decide(d *decision) Result {
 	if len(d.needs.Blocks) > 0 {
 		return Result{}
 	}
-	if slices.ContainsFunc(blocks, d.isNew) { // a lock is not written twice in one transaction
+	if slices.ContainsFunc(blocks, d.isNew) { // a lock must not be written twice in one transaction
 		d.deferRest = true
 		return Result{Undecided: true}
 	}
@@ -86,14 +86,12 @@ func (c Unblock) decide(d *decision) Result {
 				rest = append(rest, id)
 			}
 		}
-		// A block of other software may count other than the seats that it names: what it has counted comes back.
-		left := min(block.Seats, int64(len(rest)))
+		left := int64(len(rest))
 		write := LockWrite{To: holdfast.LockBlocked, Guard: AtRevision, Seats: &LockSeats{Seats: left, SeatIDs: rest}}
 		if len(rest) == 0 {
 			write = LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByAPI}
 		}
-		d.needRivals(*block)
-		d.giveBack(block.Seats-left, ids, "")
+		d.returnSeats(block.Seats-left, ids, "")
 		d.write(*block, write)
 		d.event.Seating.BlockedSeats -= block.Seats - left
 		d.movesBlocks, d.eventBy = true, d.command
@@ -101,13 +99,13 @@ func (c Unblock) decide(d *decision) Result {
 	return d.eventResult()
 }
 
-// isNew reports whether this batch makes the lock.
+// isNew reports whether this batch creates the lock.
 func (d *decision) isNew(lock *Lock) bool {
 	return slices.ContainsFunc(d.plan.Acquired, func(l holdfast.Lock) bool { return l.ID == lock.ID })
 }
 
-// placesToBlock finds seats, once the event, its map and its counter are known. If ready is false, the
-// result is a refusal, or something has to be read first.
+// placesToBlock finds seats, once the event, its map and its counter are known. If ready is false, the result is a
+// refusal, or the decision has to read something first.
 func (d *decision) placesToBlock(seatIDs []string) (places []seating.Place, result Result, ready bool) {
 	switch {
 	case !d.ensureEvent():
@@ -126,8 +124,8 @@ func (d *decision) placesToBlock(seatIDs []string) (places []seating.Place, resu
 	return places, Result{}, true
 }
 
-// block is the venue's lock on a place, as this decision has left it; nil: there is none, or it has to
-// be read first.
+// block returns the venue's lock on a place, as this decision has left it. It is nil if there is none, or if it has
+// to be read first.
 func (d *decision) block(p seating.Place) *Lock {
 	id := d.state.Seats.Hall().Seat(p).ID
 	for i := range d.plan.Acquired {
@@ -154,7 +152,7 @@ func (d *decision) block(p seating.Place) *Lock {
 	}
 }
 
-// eventResult is the event as this decision has left it.
+// eventResult returns the event as this decision has left it.
 func (d *decision) eventResult() Result {
 	event := d.event.Event
 	return Result{Event: &event}

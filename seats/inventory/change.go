@@ -1,23 +1,22 @@
 package inventory
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// ChangeSeats replaces the seats of a live lock: by all of the new wish, or the lock stays as it is. Its
-// expiry does not change. The seats that it has so far count as free for the new wish.
+// ChangeSeats replaces the seats of a live lock by all seats of the new wish, or leaves the lock unchanged. The
+// expiry does not change. The present seats of the lock count as free for the new wish.
 type ChangeSeats struct {
 	LockID ID
 	Seats  int64
 	Wish   holdfast.Wish
 }
 
-// decide has the order of checks: the lock, its booking, the customer's limits, the event, the wish's form, the
-// seats. Every refusal is fenced: a client repeats this request without a key.
+// decide checks in this order: the lock, its booking, the customer's limits, the event, the form of the wish, the
+// seats. Every refusal is fenced, because a client repeats this request without a key.
 func (c ChangeSeats) decide(d *decision) Result {
 	lock, exists, read := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
@@ -40,7 +39,7 @@ func (c ChangeSeats) decide(d *decision) Result {
 	if !d.ensureSeats() {
 		return Result{}
 	}
-	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0); !known {
+	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0, ID{}); !known {
 		return Result{}
 	} else if refusal != nil {
 		return d.refuseFirmly(refusal)
@@ -61,25 +60,23 @@ func (c ChangeSeats) decide(d *decision) Result {
 	return c.exchange(d, lock, wish)
 }
 
-// exchange gives the lock's seats back, and takes the new ones. If that is refused, it takes the old ones
+// exchange releases the seats of the lock, and claims the new ones. If that is refused, it claims the previous ones
 // again.
 func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if !d.ensureCounter() {
 		return Result{}
 	}
-	d.needRivals(lock)
-	old := had{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
-	counter, countedBy, rivals := d.counter, d.countedBy, maps.Clone(d.rivals)
-	old.general = d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
-	claimed, result, ok := d.take(wish, old, UserKey{})
+	old := previousSeats{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
+	counter, countedBy := d.counter, d.countedBy
+	old.general = d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
+	claimed, result, ok := d.claimSeats(wish, old, UserKey{})
 	if !ok {
-		d.counter.takeAgain(lock.Seats)
+		d.counter.undoRestore(lock.Seats)
 		d.takePlaces(old.places)
-		d.rivals = rivals
 		if old.general > 0 {
 			d.state.Seats.AddGeneral(old.section, old.general)
 		}
-		if d.counter == counter { // it has ended no due lock either
+		if d.counter == counter { // no due lock was ended either
 			d.countedBy = countedBy
 		}
 		if result.Err != nil {
@@ -96,7 +93,7 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	return Result{Lock: &changed}
 }
 
-// placesOf finds the seats that the plan has.
+// placesOf finds the given seats, and leaves out those that the plan does not have.
 func (d *decision) placesOf(seatIDs []string) (places []seating.Place) {
 	for _, id := range seatIDs {
 		if p, found := d.state.Seats.Hall().Find(id); found {
@@ -106,7 +103,7 @@ func (d *decision) placesOf(seatIDs []string) (places []seating.Place) {
 	return places
 }
 
-// sectionOf is the number of the section of general admission that a lock is in; -1: it is in none.
+// sectionOf returns the number of the section of general admission that a lock is in, or -1.
 func (d *decision) sectionOf(lock holdfast.Lock) int {
 	if d.state.Seats == nil || lock.Section == "" {
 		return -1
@@ -114,8 +111,8 @@ func (d *decision) sectionOf(lock holdfast.Lock) int {
 	return generalSection(d.state.Seats.Hall(), lock.Section)
 }
 
-// isAsWished reports whether a lock has what is wished for already: the named seats, as many of a
-// section, or seats that are the form of the pick.
+// isAsWished reports whether a lock already has what the wish asks for: the named seats, as many places of a
+// section, or seats that match the pick.
 func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 	if lock.Seats != w.seats {
 		return false
@@ -134,8 +131,8 @@ func (d *decision) isAsWished(lock holdfast.Lock, w wished) bool {
 	}
 }
 
-// hasForm reports whether places have the number, category, section and accessible seats of a pick, which is of one
-// category in one section, and are together if they have to be.
+// hasForm reports whether places have the number, category, section and accessible seats of a pick, which is in one
+// category and section, and whether they are together if the pick requires it.
 func (d *decision) hasForm(places []seating.Place, w seating.Wish) bool {
 	accessible, hall := 0, d.state.Seats.Hall()
 	if len(places) != w.Seats || w.Required && !hall.Together(places) {

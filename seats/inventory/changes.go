@@ -6,12 +6,12 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Change is what a plan changes of a lock or a booking that can be seen from outside.
+// Change is a visible change of a lock or a booking by a plan.
 type Change struct {
 	Type     holdfast.ChangeType
-	By       int   // the command, by its index
+	By       int   // the index of the command
 	Revision int64 // of the lock or booking, as the plan leaves it
-	// One of these four. Of a new lock the plan leaves some fields to the write; see Plan.AcquiredAt.
+	// Exactly one of these four is set. The write fills in some fields of a new lock; see Plan.AcquiredAt.
 	Acquired int // 1 + the index in Plan.Acquired
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
@@ -24,13 +24,13 @@ type written struct {
 	by     int
 }
 
-// seenBooking is a booking after a write, and the command.
+// seenBooking is a booking after a write, and the command that wrote it.
 type seenBooking struct {
 	after holdfast.Booking
 	by    int
 }
 
-// closeChanges lists the changes of the plan. A raised revision alone is none, and the venue's blocks are
+// closeChanges lists the changes of the plan. A raised revision alone is not a change, and the venue's blocks are
 // changes of the event.
 func (d *decision) closeChanges() {
 	p := &d.plan
@@ -54,7 +54,7 @@ func (d *decision) closeChanges() {
 		before, by := &d.written[i].before, d.written[i].by
 		after := d.locks[before.ID].Lock
 		if what := changeOf(before.Lock, after); what != "" {
-			p.Changes = append(p.Changes, Change{Type: what, By: by, Revision: nextRevision(before.Revision), Lock: &after})
+			p.Changes = append(p.Changes, Change{Type: what, By: by, Revision: before.Revision + 1, Lock: &after})
 		}
 	}
 	for i, by := range d.made {
@@ -72,7 +72,7 @@ func (d *decision) closeChanges() {
 	}
 }
 
-// changeOf says what has become of a lock; "": nothing that can be seen.
+// changeOf returns the visible change of a lock, or "" if there is none.
 func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
 	switch {
 	case before.Status == holdfast.LockBlocked:
@@ -93,7 +93,7 @@ func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
 	}
 }
 
-// stateOf says what has become of a booking. A new one is created, whatever its status: its revision is 0.
+// stateOf returns the change of a booking. A booking with revision 0 is new: it was created, whatever its status.
 func stateOf(b holdfast.Booking) holdfast.ChangeType {
 	if b.Revision == 0 {
 		return holdfast.ChangeBookingCreated
@@ -109,14 +109,7 @@ var paymentChanges = map[holdfast.PaymentStatus]holdfast.ChangeType{
 	holdfast.PaymentRefunded: holdfast.ChangePaymentRefunded,
 }
 
-func nextRevision(revision *int64) int64 {
-	if revision == nil {
-		return 1
-	}
-	return *revision + 1
-}
-
-// EventChanges are the changes of the event that a plan has written: after is the event as the write left it.
+// EventChanges returns the changes of the event that a plan has written. after is the event after the write.
 func (p Plan) EventChanges(after holdfast.Event) []holdfast.ChangeType {
 	if p.Event == nil {
 		return nil

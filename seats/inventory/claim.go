@@ -1,16 +1,17 @@
 package inventory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
 )
 
-// The commands of this file do not move seats: they don't write the event, and don't
-// go through its queue. Each raises the revision of the lock.
+// The commands of this file do not move seats: they don't write the event, and don't use its queue. Each of them
+// raises the revision of the lock.
 
-// Extend moves the expiry of a live lock, never to an earlier time, and at most to the
-// cap from the lock's creation. A lock whose booking is due is not extended: it ends with it.
+// Extend moves the expiry of a live lock, never to an earlier time, and at most to the cap, which counts from the
+// lock's creation. A lock whose booking is due can't be extended: it ends with the booking.
 type Extend struct {
 	LockID ID
 	Until  holdfast.Until
@@ -53,9 +54,8 @@ func (c Extend) decide(d *decision) Result {
 	return Result{Lock: &extended}
 }
 
-// Book makes the booking of a live lock, and moves the lock's expiry to the end of the
-// payment window if that is later. A lock that has its booking answers with it, unless the
-// booking is due.
+// Book creates the booking of a live lock, and moves the lock's expiry to the end of the payment window if that is
+// later. If the lock has its booking already, the result is that booking, unless it is due.
 type Book struct {
 	holdfast.BookingRequest
 	BookingID ID // of the booking to be made
@@ -77,7 +77,6 @@ func (c Book) decide(d *decision) Result {
 		switch {
 		case err == nil && b.WindowPassed(now):
 			err = errBookingExpired()
-		case b.ID.IsZero(): // of other software, and no request can name it
 		case err == nil, holdfast.HasCode(err, holdfast.CodeLockConsumed) && b.Status == holdfast.BookingConfirmed:
 			return Result{Booking: &b, Replayed: true}
 		}
@@ -107,8 +106,7 @@ func (c Book) decide(d *decision) Result {
 	return Result{Booking: &b}
 }
 
-// Pay opens the payment window of an INITIATED booking; on one that is open already it
-// changes nothing.
+// Pay opens the payment window of an INITIATED booking. If the window is open already, Pay changes nothing.
 type Pay struct {
 	BookingID ID
 	Window    holdfast.Until
@@ -121,10 +119,12 @@ func (c Pay) decide(d *decision) Result {
 		return Result{}
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
+	case d.isCorrupt(b.LockID):
+		return Result{Err: errCorrupt()}
 	}
-	now, seen := d.state.Now, d.seenBy(b, lock)
+	now, seen := d.state.Now, lock.Lock
 	action := holdfast.PayBooking
-	if b.Status == holdfast.BookingPending { // a repeat, which gets the same answer while booking and lock are live
+	if b.Status == holdfast.BookingPending { // a repeat gets the same answer while booking and lock are live
 		if !b.Due(seen, now) && seen.Status == holdfast.LockActive {
 			return Result{Booking: &b}
 		}
@@ -149,15 +149,14 @@ func (c Pay) decide(d *decision) Result {
 	return Result{Booking: &b}
 }
 
-// ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED, due or
-// not: other software may crash between the two writes. Result.Replayed: there was nothing to do.
+// ConsumeSold marks a lock CONSUMED that is ACTIVE although its booking is CONFIRMED, due or not: one of the two was
+// restored or changed by hand. Result.Replayed says that there was nothing to do.
 type ConsumeSold struct {
 	LockID ID
 	RunID  string
 }
 
 func (c ConsumeSold) decide(d *decision) Result {
-	d.needs.Everywhere = true
 	lock, exists, _ := d.lock(c.LockID)
 	bookings := d.liveBookings(c.LockID)
 	if !d.needs.None() {
@@ -173,7 +172,6 @@ func (c ConsumeSold) decide(d *decision) Result {
 }
 
 // bookingAndLock returns a booking and its lock. A lock that does not exist counts as expired.
-// It also asks for the lock's sales.
 func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists, read bool) {
 	b, exists, read = d.booking(id)
 	if !exists {
@@ -183,31 +181,29 @@ func (d *decision) bookingAndLock(id ID) (b holdfast.Booking, lock Lock, exists,
 	if !hasLock {
 		lock = endedLock(b)
 	}
-	_, salesRead := d.sales[b.LockID]
-	if !salesRead {
-		d.needs.Sold = append(d.needs.Sold, b.LockID)
-	}
-	return b, lock, true, lockRead && salesRead
+	return b, lock, true, lockRead
 }
 
-// seenBy is the lock as its booking has to see it: if other software made a second booking of
-// the lock and confirmed it, the lock is sold to that one.
-func (d *decision) seenBy(b holdfast.Booking, lock Lock) holdfast.Lock {
-	if b.Status.IsOpen() && lock.Status == holdfast.LockActive && d.sales[b.LockID] > 0 {
-		lock.Status = holdfast.LockConsumed
-	}
-	return lock.Lock
+// isCorrupt reports whether one of the locks and payments with these IDs was found to be corrupt.
+func (d *decision) isCorrupt(ids ...ID) bool {
+	return slices.ContainsFunc(ids, func(id ID) bool { return d.state.Corrupt[id] })
 }
 
-// bumpOpen is bump for the lock of a booking, if the booking is open.
+// errCorrupt refuses a change of a booking whose lock or payment is corrupt. The refusal leaves nothing, so the request
+// may be repeated once an operator has corrected the document.
+func errCorrupt() error {
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The booking's lock or payment can't be read; an operator has to correct it.")
+}
+
+// bumpOpen calls bump with the lock of a booking, if the booking is open.
 func (d *decision) bumpOpen(b holdfast.Booking, lock Lock) {
 	if b.Status.IsOpen() {
 		d.bump(lock)
 	}
 }
 
-// checkNotCancelled refuses a claim on a lock of a cancelled event. It raises the lock's
-// revision: a confirmation that read the event before then conflicts, and is refused too.
+// checkNotCancelled refuses a claim on a lock of a cancelled event. It raises the lock's revision: a confirmation
+// that read the event before then conflicts, and is refused too.
 func (d *decision) checkNotCancelled(lock Lock) error {
 	switch {
 	case !d.ensureEvent():

@@ -8,46 +8,44 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Confirm sells the booking's seats while neither the booking nor its lock is due. A repeat
-// with the same charge, or with none, gets the same answer.
+// Confirm sells the booking's seats while neither the booking nor its lock is due. A repeat with the same charge, or
+// without a charge, gets the same answer.
 //
-// A confirmation with a charge leaves a payment, together with a refusal too: then the payment is REFUND_DUE. A
+// A confirmation with a charge creates a payment. If the confirmation is refused, the payment is REFUND_DUE. A
 // charge that was refused stays refused.
 //
-// A late payment may get the seats again, in a new lock: only in the queue of the event, which is asked for
-// by Result.IsLate.
+// A late payment may acquire the seats again, in a new lock. Only the queue of the event does that: Result.IsLate
+// asks for it.
 type Confirm struct {
 	BookingID ID
 	Charge    holdfast.Charge
 
-	// In the queue of the event: the lock that a late payment makes, and the event.
+	// These two are set in the queue of the event: the lock that a late payment creates, and the event.
 	LockID, EventID ID
 }
 
 func (c Confirm) decide(d *decision) Result {
 	d.ofEvents(c.EventID)
 	b, lock, exists, read := d.bookingAndLock(c.BookingID)
-	paid, unrecorded, paymentRead := d.payment(c.Charge)
+	paid, paymentRead := d.payment(c.Charge)
 	switch {
 	case !read || !paymentRead || !c.EventID.IsZero() && !d.knowsEvent():
 		return Result{}
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
-	if c.Charge, paid, paymentRead = d.asRecorded(b, c.Charge, paid); !paymentRead {
-		return Result{}
-	}
 	switch {
+	case !c.Charge.IsZero() && d.isCorrupt(d.state.Charged[PaymentKey{c.Charge.Reference, c.Charge.Part}]):
+		return Result{Err: errCorrupt()}
 	case paid != nil && !paid.Agrees(c.Charge):
 		return Result{Err: holdfast.RefuseInput("body", "The payment has another provider, amount or currency.")}
 	case b.Status == holdfast.BookingConfirmed && (c.Charge.IsZero() || isPaidBy(b, c.Charge, paid)):
-		if !c.Charge.IsZero() && b.PaymentID.IsZero() && !d.adopt(b, c.Charge, holdfast.PaymentAccepted, "") {
-			return Result{}
-		}
-		b, _, _ = d.booking(b.ID)
 		return Result{Booking: &b}
-	case isOfAnother(b, c.Charge, paid, unrecorded):
+	case paid != nil && paid.BookingID != b.ID:
 		return Result{Err: holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The reference and part are of another booking.")}
+	}
+	if d.isCorrupt(b.LockID) {
+		return Result{Err: errCorrupt()}
 	}
 	if c.isLate(d, b, lock) {
 		if c.LockID.IsZero() {
@@ -65,15 +63,14 @@ func (c Confirm) decide(d *decision) Result {
 		return Result{Err: errRefundDue(*paid)}
 	}
 	d.consume(lock, LockWrite{Guard: LiveAtRevision})
-	d.sales[lock.ID]++
 	return c.sell(d, b, holdfast.ConfirmBooking, BookingWrite{
-		WindowOpen: !b.PaymentExpiresAt.IsZero(), // other software may leave none: then the lock's expiry counts
+		WindowOpen: !b.PaymentExpiresAt.IsZero(), // without a window the expiry of the lock applies
 	})
 }
 
-// refusal says why a booking can't be confirmed in time, and why its payment has to go back then.
+// refusal returns why a booking can't be confirmed in time, and why its payment then has to be refunded.
 func (c Confirm) refusal(d *decision, b holdfast.Booking, lock Lock) (holdfast.PaymentReason, error) {
-	action, seen := holdfast.ConfirmBooking, d.seenBy(b, lock)
+	action, seen := holdfast.ConfirmBooking, lock.Lock
 	if b.Status == holdfast.BookingInitiated && b.Due(seen, d.state.Now) { // it expired before it could be paid for
 		action = holdfast.CancelBooking
 	}
@@ -119,8 +116,8 @@ func (c Confirm) isLate(d *decision, b holdfast.Booking, lock Lock) bool {
 	return !d.state.Now.After(c.lateUntil(d, b, lock))
 }
 
-// lateUntil is the last moment at which the event accepts the payment of a booking. It counts from the earlier end of
-// the booking's window and its lock.
+// lateUntil returns the last moment at which the event accepts the payment of a booking. It counts from the earlier
+// end of the booking's window and its lock.
 func (c Confirm) lateUntil(d *decision, b holdfast.Booking, lock Lock) time.Time {
 	end := b.PaymentExpiresAt
 	if !lock.ExpiresAt.IsZero() && lock.ExpiresAt.Before(end) {
@@ -129,14 +126,14 @@ func (c Confirm) lateUntil(d *decision, b holdfast.Booking, lock Lock) time.Time
 	return end.Add(d.event.LatePayments.Window())
 }
 
-// accept gives a late payment the seats of its booking again, if they are free under the event's rules and the
-// customer's limits. The former lock is EXPIRED, and a new one, which is CONSUMED, holds the seats.
-func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *holdfast.Payment) Result {
+// accept claims the seats of a booking again for a late payment, if they are free under the event's rules and the
+// customer's limits. The previous lock becomes EXPIRED, and a new CONSUMED lock holds the seats.
+func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *holdfast.Payment) Result {
 	others, isListed := d.liveBookings(b.LockID), d.isListed(b.LockID)
 	if !isListed || !d.ensureSeats() || !d.ensureCounter() {
 		return Result{}
 	}
-	d.bumpOpen(b, former) // a confirmation that began in time then conflicts
+	d.bumpOpen(b, previous) // a confirmation that began in time then conflicts
 	refuse := func(why holdfast.PaymentReason) Result {
 		return d.refuseCharge(b, c.Charge, paid, errBookingExpired(), why)
 	}
@@ -147,62 +144,66 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, former Lock, paid *hold
 	default:
 		return refuse(holdfast.ReasonNotOnSale)
 	}
-	next, holds := c.nextLock(d, b, former), former.Status == holdfast.LockActive
-	isAnothers := former.Status == holdfast.LockConsumed ||
-		slices.ContainsFunc(others, func(o holdfast.Booking) bool { return o.ID != b.ID }) // of other software
-	if isAnothers || next.Seats < 1 || former.EventID != d.event.ID {
+	next, holds := c.nextLock(d, b, previous), previous.Status == holdfast.LockActive
+	isAnothers := previous.Status == holdfast.LockConsumed ||
+		slices.ContainsFunc(others, func(o holdfast.Booking) bool { return o.ID != b.ID }) // the lock has another booking
+	if isAnothers || next.Seats < 1 || previous.EventID != d.event.ID {
 		return refuse(holdfast.ReasonSeatsGone)
 	}
 	more := next.Seats
-	if holds && !former.Due(d.state.Now) { // they count already
+	if holds && !previous.Due(d.state.Now) { // they count already
 		more = 0
 	}
-	if refusal, known := d.beyondLimits(next.UserID, next.Seats, more, 0); !known {
+	if refusal, known := d.beyondLimits(next.UserID, next.Seats, more, 0, previous.ID); !known {
 		return Result{}
 	} else if refusal != nil {
 		return refuse(holdfast.ReasonLimit)
 	}
+	if d.deferRest {
+		return Result{Undecided: true}
+	}
 	if !holds {
-		switch taken, undecided := c.takeAgain(d, next); {
+		switch taken, undecided := c.claimAgain(d, next); {
 		case undecided:
 			return Result{Undecided: true}
 		case !taken:
 			return refuse(holdfast.ReasonSeatsGone)
 		case paid != nil:
-			d.giveBack(next.Seats, next.SeatIDs, next.Section)
+			d.returnSeats(next.Seats, next.SeatIDs, next.Section)
 		}
 	}
 	if paid != nil { // the booking could be paid for, but not by this charge
 		return Result{Err: errRefundDue(*paid)}
 	}
 	if holds {
-		d.subtractHolding(former.Lock)
-		d.write(former, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
+		d.subtractHolding(previous.Lock)
+		d.write(previous, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
 	}
 	d.addSold(next)
 	d.ifUnchanged = true
-	if end := c.lateUntil(d, b, former).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
+	if end := c.lateUntil(d, b, previous).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
 		d.plan.Before = end
 	}
 	d.acquire(next, 0)
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
 }
 
-// nextLock is the lock that a late payment makes, with the seats of the former one or, if that was purged, of the
-// booking.
-func (c Confirm) nextLock(d *decision, b holdfast.Booking, former Lock) holdfast.Lock {
+// nextLock returns the lock that a late payment creates. It has the seats of the previous lock or, if that was
+// purged, of the booking.
+func (c Confirm) nextLock(d *decision, b holdfast.Booking, previous Lock) holdfast.Lock {
 	next := holdfast.Lock{
-		ID: c.LockID, EventID: d.event.ID, UserID: cmp.Or(former.UserID, b.UserID), Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
+		ID: c.LockID, EventID: d.event.ID, UserID: cmp.Or(previous.UserID, b.UserID), Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
 		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID,
 	}
 	if _, exists, _ := d.lock(b.LockID); exists {
-		next.Seats, next.SeatIDs, next.Section = former.Seats, former.SeatIDs, former.Section
+		next.Seats, next.SeatIDs, next.Section = previous.Seats, previous.SeatIDs, previous.Section
 	}
 	return next
 }
 
-// takeAgain claims the seats of a lock that has lost them. The orphan rule is not for seats that are paid for.
-func (c Confirm) takeAgain(d *decision, lock holdfast.Lock) (taken, undecided bool) {
+// claimAgain claims the seats of a lock that has lost them. The orphan rule does not apply to seats that are paid
+// for.
+func (c Confirm) claimAgain(d *decision, lock holdfast.Lock) (taken, undecided bool) {
 	if d.deferRest {
 		return false, true
 	}
@@ -221,6 +222,6 @@ func (c Confirm) takeAgain(d *decision, lock holdfast.Lock) (taken, undecided bo
 			return false, false
 		}
 	}
-	_, result, taken := d.take(wish, had{}, UserKey{})
+	_, result, taken := d.claimSeats(wish, previousSeats{}, UserKey{})
 	return taken, result.Undecided
 }

@@ -1,7 +1,6 @@
 package inventory_test
 
 import (
-	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -80,36 +79,6 @@ func TestContract_ActionsOnALock(t *testing.T) {
 	}
 }
 
-func TestContract_AReleaseFreesTheSeatsAndCancelsTheBooking(t *testing.T) {
-	s := aLock("ACTIVE and booked")
-	r := s.one(t, release)
-	lock := s.locks[lockID(1)]
-	s.wantLock(t, 1, holdfast.LockReleased)
-	if !lock.BookingID.IsZero() || !reflect.DeepEqual(r.Lock, lock.Lock) || s.ends[lock.ID] != (ending{by: holdfast.EndedByAPI}) {
-		t.Errorf("the lock is %+v, ended %+v; answered %+v", lock, s.ends[lock.ID], r.Lock)
-	}
-	s.wantBooking(t, 1, holdfast.BookingCancelled)
-	s.wantCounter(t, 5, 0)
-	if again := s.one(t, release); !reflect.DeepEqual(again.Lock, lock.Lock) {
-		t.Errorf("again: %+v, want %+v", again.Lock, lock.Lock)
-	}
-	s.wantCounter(t, 5, 0)
-}
-
-func TestContract_BookingALockAgainReturnsItsBooking(t *testing.T) {
-	for state, status := range map[string]holdfast.BookingStatus{
-		"ACTIVE and booked": holdfast.BookingPending, "CONSUMED": holdfast.BookingConfirmed, "ACTIVE and sold": holdfast.BookingConfirmed,
-	} {
-		t.Run(state, func(t *testing.T) {
-			s := aLock(state)
-			r := s.one(t, book)
-			if r.Booking.ID != bookingID(1) || r.Booking.Status != status || !r.Replayed || len(s.bookings) != 1 {
-				t.Errorf("got %+v", r)
-			}
-		})
-	}
-}
-
 // columns of the contract's second table; "due" and "lock due" are one column there.
 var columns = []string{
 	"INITIATED", "PAYMENT_PENDING", "due", "lock due", "pending, lock due", "EXPIRED", "CONFIRMED", "CANCELLED", "missing",
@@ -170,71 +139,6 @@ func TestContract_ActionsOnABooking(t *testing.T) {
 				if !reflect.DeepEqual(a, b) {
 					t.Errorf("again: %+v, want %+v", b, a)
 				}
-			})
-		}
-	}
-}
-
-// If other software ended the lock of an open booking, the answer is the lock's code.
-func TestContract_TheCodeOfALockThatOtherSoftwareEnded(t *testing.T) {
-	soon := in(minutes(10))
-	for status, code := range map[holdfast.LockStatus]holdfast.Code{
-		"RELEASED": holdfast.CodeLockReleased, "EXPIRED": holdfast.CodeLockExpired, "CONSUMED": holdfast.CodeLockConsumed,
-	} {
-		for _, row := range []struct {
-			name    string
-			booking holdfast.BookingStatus
-			command inventory.Command
-			code    holdfast.Code
-		}{
-			{name: "pay", booking: "INITIATED", command: pay, code: code},
-			{name: "pay again", booking: "PAYMENT_PENDING", command: pay, code: code},
-			{name: "confirm", booking: "PAYMENT_PENDING", command: confirm, code: code},
-			{name: "confirm early", booking: "INITIATED", command: confirm, code: holdfast.CodeBookingNotPayable},
-			{name: "cancel", booking: "INITIATED", command: cancel, code: code},
-			{name: "cancel a window", booking: "PAYMENT_PENDING", command: cancel, code: code},
-		} {
-			t.Run(fmt.Sprint(row.name, ", lock ", status), func(t *testing.T) {
-				s := newStore(5).withLock(1, 2, status, soon).withBooking(1, row.booking, soon)
-				before := s.clone()
-				wantCode(t, s.one(t, row.command), row.code)
-				s.wantBooking(t, 1, row.booking)
-				s.wantCounter(t, before.event.AvailableSeats, 0)
-			})
-		}
-	}
-}
-
-func TestContract_ACancelledEvent(t *testing.T) {
-	for _, row := range []struct {
-		name    string
-		state   string
-		command inventory.Command
-		code    holdfast.Code
-	}{
-		{name: "acquire", state: "INITIATED", command: acquire(7, 1), code: holdfast.CodeEventNotOnSale},
-		{name: "extend", state: "INITIATED", command: extend, code: holdfast.CodeEventNotOnSale},
-		{name: "book", state: "without", command: book, code: holdfast.CodeEventNotOnSale},
-		{name: "book again", state: "INITIATED", command: book},
-		{name: "pay", state: "INITIATED", command: pay, code: holdfast.CodeEventNotOnSale},
-		{name: "pay again", state: "PAYMENT_PENDING", command: pay},
-		{name: "confirm", state: "PAYMENT_PENDING", command: confirm, code: holdfast.CodeEventNotOnSale},
-		{name: "confirm again", state: "CONFIRMED", command: confirm},
-		{name: "cancel", state: "PAYMENT_PENDING", command: cancel},
-		{name: "cancel a sale", state: "CONFIRMED", command: cancel},
-		{name: "release", state: "INITIATED", command: release},
-	} {
-		for status, code := range map[holdfast.EventStatus]holdfast.Code{holdfast.Cancelled: row.code, holdfast.Closed: ""} {
-			t.Run(fmt.Sprint(row.name, ", the event is ", status), func(t *testing.T) {
-				s := aBooking(row.state)
-				if row.state == "without" {
-					s = aLock("ACTIVE")
-				}
-				s.event.Status = status
-				if row.name == "acquire" {
-					code = holdfast.CodeEventNotOnSale
-				}
-				wantCode(t, s.one(t, row.command), code)
 			})
 		}
 	}

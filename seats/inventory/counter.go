@@ -12,15 +12,15 @@ func (c *counter) acquire(n int64) bool {
 	return true
 }
 
-// restore returns n seats. Seats that were sold beyond the total are paid down first.
+// restore returns n seats. It first reduces the number of oversold seats.
 func (c *counter) restore(n int64) {
 	paid := min(n, c.oversold)
 	c.oversold -= paid
 	c.available += n - paid
 }
 
-// takeAgain undoes a restore, or a part of it: seats that do not fit are oversold.
-func (c *counter) takeAgain(n int64) {
+// undoRestore undoes a restore, or a part of it. Seats that exceed the total are oversold.
+func (c *counter) undoRestore(n int64) {
 	c.available -= n
 	if c.available < 0 {
 		c.available, c.oversold = 0, c.oversold-c.available
@@ -32,7 +32,7 @@ func (c counter) valid() bool {
 	return 0 <= c.available && c.available <= c.total && 0 <= c.oversold && (c.available == 0 || c.oversold == 0)
 }
 
-// counterOf is the only valid counter for a capacity and the seats taken.
+// counterOf returns the only valid counter for a capacity and the seats taken.
 func counterOf(total, taken int64) counter {
 	return counter{total: total, available: max(0, total-taken), oversold: max(0, taken-total)}
 }
@@ -42,9 +42,9 @@ func (e Event) counter() counter {
 }
 
 // Valid reports whether the event's counter may be committed as it is.
-func (e Event) Valid() bool { return e.Countable && e.counter().valid() }
+func (e Event) Valid() bool { return e.counter().valid() }
 
-// Drift is how many seats too many the counter shows, if the locks take that many seats.
+// Drift returns by how many seats the counter is too high, if the locks take the given number of seats.
 func (e Event) Drift(taken int64) int64 {
 	return (e.AvailableSeats - e.Oversold) - (e.TotalSeats - taken)
 }

@@ -6,39 +6,31 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// Command is a request of a caller, a sweep or a repair. Its method decide has the rules.
+// Command is a request of a caller, a sweep or a repair. Its method decide contains the rules.
 type Command interface {
 	decide(d *decision) Result
 }
 
-// Decide carries out the commands in order of arrival. If needs is not None, plan and
-// results are not valid: load the needs, and call Decide again. The plan's Unproven is read
-// while the plan is written or, if there is nothing to write, before the results are used.
+// Decide carries out the commands in order of arrival. If needs is not None, plan and results are not valid: the
+// caller has to load the needs, and call Decide again.
 func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Result, needs Needs) {
 	d := &decision{
 		state: s, rules: rules, commands: len(commands),
-		sales: maps.Clone(s.Sold),
 		locks: map[ID]Lock{}, planned: map[ID]int{}, bookings: map[ID]holdfast.Booking{},
 	}
 	d.openEvent()
-	if s.Union != nil && !slices.ContainsFunc(commands, measures) {
-		d.followLocks()
-	}
 	results = make([]Result, len(commands))
 	for i, c := range commands {
 		d.command = i
 		results[i] = c.decide(d)
 	}
-	d.needs.Fence = d.fence && !d.isFence()
-	if d.canProveLater() {
-		d.plan.Unproven, d.needs, d.plan.UnprovenAt = d.needs, Needs{}, s.Event.Revision
-		if s.Held { // the transaction has raised it
-			d.plan.UnprovenAt--
-		}
-		if !d.moves() {
-			d.plan.UnprovenOn = s.Event
+	if d.refuses && !d.moves() {
+		d.needs.Hold = !s.Held && !s.Measured
+		if s.Measured {
+			d.plan.Event = &EventWrite{Touch: true}
 		}
 	}
 	if !d.needs.None() {
@@ -70,39 +62,37 @@ type decision struct {
 	repaired bool // the counter was wrong, and was replaced by the sum of the locks
 
 	locks    map[ID]Lock // working copies of the locks that this batch has changed
-	planned  map[ID]int  // a lock's index in plan.Locks
+	planned  map[ID]int  // the index of a lock in plan.Locks
 	bookings map[ID]holdfast.Booking
 	holdings map[ID]Holding
-	sales    map[ID]int               // State.Sold, as this batch has left it
 	payments map[ID]*holdfast.Payment // that this batch has made or changed
 	charged  map[PaymentKey]ID
 	acquired map[UserKey]int // keys that this batch has used: 1 + the index in plan.Acquired
 
 	mark int // of State.Seats, at the beginning
-	// rivals is how many locks have a seat that several have, as far as that was read.
-	rivals map[string]int
+	// unsellable are the seats that count as taken in this decision alone. opened is the mark after them.
+	unsellable []seating.Place
+	opened     int
 
-	command int       // the index of the command that is decided
-	made    []int     // parallel to plan.Acquired: the command
+	command int       // the index of the command that is being decided
+	made    []int     // the index of the command, parallel to plan.Acquired
 	written []written // parallel to plan.Locks
 	moved   []seenBooking
 	paid    []seenPayment
-	// changesEvent: a command changed the event itself; the last one has the index eventBy.
+	// changesEvent says that a command changed the event itself. eventBy is the index of the last such command.
 	changesEvent bool
 	eventBy      int
 	movesBlocks  bool // the venue's blocks changed, even if their number did not
 	countedBy    int  // the last command that moved the counter
 
-	due []DueLock // the locks that are left to reclaim
-	// madeDue: a new lock of this batch is due at once. The next batch can reclaim it.
+	due []Lock // the locks that are left to reclaim
+	// madeDue says that a new lock of this batch is due at once. The next batch can reclaim it.
 	madeDue bool
-	// deferRest: a request for seats waits for the next batch, and so do all later ones.
+	// deferRest says that a request for seats waits for the next batch. All later ones wait too.
 	deferRest bool
-	// fence: a refusal relies on a write of the event, be it the plan's.
-	fence bool
-	// needsTime: a refusal depends on the database's clock.
-	needsTime bool
-	// ifUnchanged: the plan is right only if the event is unchanged at the write.
+	// refuses says that a refusal relies on a write of the event, which may be the plan's own.
+	refuses bool
+	// ifUnchanged says that the plan is right only if the event is unchanged at the write.
 	ifUnchanged bool
 }
 
@@ -119,13 +109,19 @@ func (d *decision) openEvent() {
 	}
 	if s.Seats != nil {
 		d.mark = s.Seats.Mark()
+		for _, id := range s.Unsellable {
+			if p, found := s.Seats.Hall().Find(id); found && s.Seats.Take(p) {
+				d.unsellable = append(d.unsellable, p)
+			}
+		}
+		d.opened = s.Seats.Mark()
 	}
-	// A guard by the number of available seats says nothing of which ones.
+	// A guard by the number of available seats does not say which seats are available.
 	d.ifUnchanged = d.isSeated()
 }
 
-// ensureEvent reports whether the event exists. If the event was not read, it is needed,
-// and the result is false.
+// ensureEvent reports whether the event exists. If the event was not read, it returns false and adds the event to
+// the needs.
 func (d *decision) ensureEvent() bool {
 	if d.state.Event == nil && !d.state.Missing {
 		d.needs.Event = true
@@ -133,7 +129,7 @@ func (d *decision) ensureEvent() bool {
 	return d.state.Event != nil
 }
 
-// ofEvents says which events the locks and bookings of a command have.
+// ofEvents adds the events of a command's locks and bookings to the needs.
 func (d *decision) ofEvents(ids ...ID) {
 	for _, id := range ids {
 		if !id.IsZero() {
@@ -142,17 +138,15 @@ func (d *decision) ofEvents(ids ...ID) {
 	}
 }
 
-// ensureCounter makes sure that the counter can be relied on. It returns false if that
-// needs the sum of the locks first. Other software may leave an impossible counter: it is
-// replaced by that sum. Every command that moves seats calls this first.
+// ensureCounter makes sure that the counter can be relied on. It returns false if that requires the sum of the locks
+// first. The sum replaces an impossible counter. Every command that moves seats calls ensureCounter first.
 func (d *decision) ensureCounter() bool {
-	isNumber := d.event.HasTotal && d.event.Countable
 	if d.state.Taken == nil {
-		d.needs.Taken = d.needs.Taken || !isNumber || !d.counter.valid()
+		d.needs.Taken = d.needs.Taken || !d.counter.valid()
 		return !d.needs.Taken
 	}
 	counted, hasMoved := counterOf(d.counter.total, *d.state.Taken), d.counter != d.startCounter()
-	if !d.repaired && !hasMoved && (!isNumber || d.counter != counted) {
+	if !d.repaired && !hasMoved && d.counter != counted {
 		d.counter, d.repaired, d.ifUnchanged = counted, true, true
 	}
 	return true
@@ -166,20 +160,31 @@ func (d *decision) restore(seats int64) {
 	d.countedBy = d.command
 	d.ifUnchanged = true
 	d.counter.restore(seats)
-	d.ensureCounter() // if more seats come back than were taken, the counter was wrong before
+	d.ensureCounter() // if more seats are returned than were taken, the counter was wrong before
 }
 
 // refuse answers a command of the event's queue with a refusal.
 //
 // A refusal has to be true at a moment after its request arrived. So it is not decided on a
-// remembered state, unless what it relies on is read before its answer (Plan.Unproven).
+// remembered state: what it relies on is read, at one snapshot.
 //
-// A refused request must not be granted elsewhere afterwards. The client may have sent it,
-// with the same key, to another process that still tries to grant it. So the event is
-// written before the refusal is decided: the fence. It waits for the other process's
-// transaction, or makes it conflict. That process then checks again whether its caller has
-// given up. Two requests for seats without a key are never the same request, so they need
-// no fence if too few seats are available. Every other refusal is fenced.
+// A refused request must not be granted elsewhere afterwards. The client may have given up
+// waiting for another process, which still tries to grant the same key, and have sent the
+// request here. So a transaction that refuses writes the event, before its commit:
+//
+//   - A batch that only refuses writes the event first, and reads in the same transaction
+//     (Needs.Hold).
+//   - A batch that also grants writes the event anyway, under the guard that it is as it was
+//     when the state was read (IfUnchanged). All that was granted until then was read.
+//
+// Of two transactions that write the same event, MongoDB lets one commit, and gives the other
+// a conflict. If the other process commits first, this one begins again, and finds the lock by
+// its key. If this one commits first, the other one begins again, and checks before its commit
+// whether its caller has given up: that was before the request came here. A transaction of the
+// other process that begins later makes the same check.
+//
+// Two requests for seats without a key are never the same request. So a refusal that says
+// that others have the seats only has to be true: it is read, and nothing is written.
 func (d *decision) refuse(err error, key UserKey) Result {
 	if d.state.Event == nil { // the event does not exist, or has to be read first
 		return Result{Err: err}
@@ -190,18 +195,15 @@ func (d *decision) refuse(err error, key UserKey) Result {
 	if _, read := d.state.Keys[key]; key.Key != "" && !read {
 		d.needs.Keys = append(d.needs.Keys, key)
 	}
-	if !d.state.Fenced && (key.Key != "" || !saysTooFew(err)) {
-		d.fence = true
-	}
+	d.refuses = d.refuses || key.Key != "" || !saysTooFew(err)
 	d.ifUnchanged = true
 	return Result{Err: err}
 }
 
-// refuseFirmly is refuse for a command that a client repeats without a key. It is always fenced.
+// refuseFirmly is refuse for a command that a client repeats without a key. Such a refusal always relies on a write
+// of the event.
 func (d *decision) refuseFirmly(err error) Result {
-	if d.state.Event != nil && !d.state.Fenced {
-		d.fence = true
-	}
+	d.refuses = d.refuses || d.state.Event != nil
 	return d.refuse(err, UserKey{})
 }
 
@@ -217,8 +219,11 @@ func saysTooFew(err error) bool {
 
 // closeEvent plans the write of the event, if the event has to be written.
 func (d *decision) closeEvent() {
-	before, write := d.state.Event, d.plan.Event
-	if before == nil || !d.moves() {
+	before, write, moves := d.state.Event, d.plan.Event, d.moves()
+	for _, p := range d.unsellable {
+		d.state.Seats.Free(p)
+	}
+	if before == nil || !moves {
 		return
 	}
 	if write == nil {
@@ -232,37 +237,22 @@ func (d *decision) closeEvent() {
 	switch {
 	case write.Drift != nil:
 		return
-	case d.repaired && d.event.HasTotal:
+	case d.repaired:
 		write.Counter = &Counter{AvailableSeats: d.counter.available, Oversold: d.counter.oversold}
-	case d.repaired: // without totalSeats the counter has no meaning, so it stays as it is
 	default:
 		write.Available, write.Oversold = d.counter.available-before.AvailableSeats, d.counter.oversold-before.Oversold
 	}
-	if d.ifUnchanged || d.state.Held || d.event.Incomparable {
+	if d.ifUnchanged || d.state.Held {
 		write.IfUnchanged = before
 		return
 	}
 	write.AtLeast = -write.Available
 }
 
-// moves reports whether the plan writes the event, so far.
+// moves reports whether, so far, the plan writes the event.
 func (d *decision) moves() bool {
-	changesMap := d.state.Seats != nil && d.state.Seats.Mark() > d.mark
+	changesMap := d.state.Seats != nil && d.state.Seats.Mark() > d.opened
 	return d.plan.Event != nil || len(d.plan.Acquired) > 0 || changesMap || d.counter != d.startCounter() || d.ends()
-}
-
-// isFence reports whether the plan's own write is the fence of its refusals.
-func (d *decision) isFence() bool { return d.isSeated() && d.moves() }
-
-// canProveLater reports whether nothing is missing but what proves refusals of named seats, on an event that is
-// remembered or held, and whose plan is guarded by its revision. What was granted does not depend on it: the proof
-// is that nothing is found. A plan that writes nothing can be proved if none of its refusals needs a fence.
-func (d *decision) canProveLater() bool {
-	rest := d.needs
-	rest.Event, rest.Keys, rest.Holders = false, nil, nil
-	isRemembered := d.state.Now.IsZero()
-	return rest.None() && !d.needsTime && len(d.needs.Holders) > 0 &&
-		(d.isFence() && (isRemembered || d.state.Held) || !d.moves() && isRemembered)
 }
 
 func (d *decision) startCounter() counter {
@@ -272,7 +262,7 @@ func (d *decision) startCounter() counter {
 	return d.state.Event.counter()
 }
 
-// ends reports whether the plan ends a lock. Even a lock without seats then changes the event.
+// ends reports whether the plan ends a lock. That changes the event, even if the lock has no seats.
 func (d *decision) ends() bool {
 	return slices.ContainsFunc(d.plan.Locks, func(w LockWrite) bool { return w.From != w.To && w.To != holdfast.LockConsumed })
 }

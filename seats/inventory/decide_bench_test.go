@@ -20,10 +20,9 @@ func BenchmarkDecide(b *testing.B) {
 	}
 	for name, available := range map[string]int64{"granted": 1 << 40, "sold out": 0} {
 		event := &inventory.Event{
-			Event:    holdfast.Event{ID: id(0), TotalSeats: 1 << 40, AvailableSeats: available, Status: holdfast.OnSale},
-			HasTotal: true, Countable: true,
+			Event: holdfast.Event{ID: id(0), TotalSeats: 1 << 40, AvailableSeats: available, Status: holdfast.OnSale},
 		}
-		read := inventory.State{Event: event, Now: now, Fenced: true, Keys: map[inventory.UserKey]*inventory.Lock{}, Due: &[]inventory.DueLock{}}
+		read := inventory.State{Event: event, Now: now, Held: true, Keys: map[inventory.UserKey]*inventory.Lock{}, Due: &[]inventory.Lock{}}
 		for _, keyed := range []bool{false, true} {
 			commands := make([]inventory.Command, requests)
 			for i := range commands {

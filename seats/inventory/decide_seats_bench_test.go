@@ -56,7 +56,6 @@ func BenchmarkDecide_Seats(b *testing.B) {
 			ID: holdfast.ID{1}, TotalSeats: 1 << 40, AvailableSeats: 1 << 40, Status: holdfast.OnSale,
 			Seating: holdfast.Seating{PlanID: holdfast.ID{2}},
 		},
-		HasTotal: true, Countable: true,
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	named := func(seats int64) (w holdfast.Wish) {

@@ -20,11 +20,22 @@
 // The transaction of the first four writes the event before it reads (State.Held), unless
 // ChangeEvent has another plan: that, Repair and RepairSeats are measured at a snapshot
 // first, and the plan guards what was read. Acquire.Abandoned marks a caller that has given up;
-// package internal/pipeline says what that caller is told.
+// package internal/pipeline describes the answer to that caller.
+//
+// If too few seats are available, a request needs the event's due locks, and ends them, soonest expiry
+// first, until there are enough (makeRoom): at most MaxReclaim in a transaction. Then the request goes
+// first in the next one. The plan ends each of them only if it is still ACTIVE and due by MongoDB's own
+// clock, or in a transaction that holds the event (expire).
+//
+// A new limit for customers belongs in beyondLimits. It needs a number in Holding, and the read that
+// fills in that number (store.Load). Several processes respect it without further code, because a plan with a limit is
+// guarded by the event's revision, and every new lock raises that. It leaves out due locks, so beyondLimits
+// also ends those of the customer: a transaction that began in time could still extend them.
 //
 // Each kind of command has a file: acquire.go, change.go (the seats of a lock), block.go,
 // release.go (releases and cancellations), claim.go (extend, book, pay), confirm.go, payments.go, expire.go,
 // event.go (changes of an event, repairs of its counter and its map), hall.go (changes of its hall).
-// What commands wish for is found in the hall by wish.go, and taken by seats.go; rivals.go is about
-// locks of other software that the map did not know.
+// wish.go finds the seats of a wish in the hall, and seats.go claims them.
+//
+// testdata has the rules as transcripts that can be read without Go, one file for each subject; its README.md explains them.
 package inventory

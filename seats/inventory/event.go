@@ -1,12 +1,10 @@
 package inventory
 
 import (
-	"errors"
-
 	"github.com/holdfast-dev/holdfast"
 )
 
-// ChangeEvent changes an event, also during a sale: the seats taken stay taken.
+// ChangeEvent changes an event, also during a sale. Taken seats stay taken.
 type ChangeEvent struct{ holdfast.EventChange }
 
 func (c ChangeEvent) decide(d *decision) Result {
@@ -27,7 +25,7 @@ func (c ChangeEvent) decide(d *decision) Result {
 		if *c.TotalSeats < taken && *c.TotalSeats != d.counter.total {
 			return d.refuse(tooSmall(taken, "More seats are taken than the capacity asked for."), UserKey{})
 		}
-		d.counter, d.event.HasTotal = counterOf(*c.TotalSeats, taken), true
+		d.counter = counterOf(*c.TotalSeats, taken)
 	}
 	if refusal, known := c.changeHall(d); !known {
 		return Result{}
@@ -40,7 +38,7 @@ func (c ChangeEvent) decide(d *decision) Result {
 	return Result{Event: &after}
 }
 
-// fitsSeating refuses a change that the event can't have because it has a seating plan, or none.
+// fitsSeating refuses a change that is not possible for an event with a seating plan, or for one without.
 func (d *decision) fitsSeating(c holdfast.EventChange) *holdfast.Error {
 	switch {
 	case d.isSeated() && c.TotalSeats != nil:
@@ -54,7 +52,7 @@ func (d *decision) fitsSeating(c holdfast.EventChange) *holdfast.Error {
 	}
 }
 
-// writeOfEvent is the planned write of the event, which it makes if there is none.
+// writeOfEvent returns the planned write of the event. It creates one if there is none.
 func (d *decision) writeOfEvent() *EventWrite {
 	if d.plan.Event == nil {
 		d.plan.Event = &EventWrite{}
@@ -77,7 +75,7 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 		w.Fields.Status, e.Status = c.Status, *c.Status
 	}
 	if c.MaxSeatsPerUser != nil {
-		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser, e.BadLimit = c.MaxSeatsPerUser, *c.MaxSeatsPerUser, false
+		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser = c.MaxSeatsPerUser, *c.MaxSeatsPerUser
 	}
 	if c.OrphanRule != nil {
 		w.Fields.OrphanRule, e.Seating.OrphanRule = c.OrphanRule, *c.OrphanRule
@@ -93,12 +91,8 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 }
 
-// ErrNoTotal says that the event's totalSeats is not a whole number ≥ 0. Until an operator
-// sets it, there is nothing to compare the locks with.
-var ErrNoTotal = errors.New("totalSeats is not a whole number ≥ 0")
-
-// RepairSeats compares the map of a seated event with its locks, and corrects what is wrong. Seats that
-// several locks have stay taken.
+// RepairSeats compares the map of a seated event with its locks, and corrects it. Seats that several locks have stay
+// taken.
 type RepairSeats struct{ RunID string }
 
 func (c RepairSeats) decide(d *decision) Result {
@@ -120,18 +114,17 @@ func (c RepairSeats) decide(d *decision) Result {
 	}
 	return Result{
 		Corrected: wrong, Union: d.state.Union, IsSuspect: d.state.Event.isSuspect(d.state.Union),
-		WrongTotal: d.event.HasTotal && d.state.Union.Seats.Total() != d.event.TotalSeats, Overfull: d.state.Union.Seats.Overfull(),
+		WrongTotal: d.state.Union.Seats.Total() != d.event.TotalSeats, Overfull: d.state.Union.Seats.Overfull(),
 	}
 }
 
 // isSuspect reports whether the counter may have to be repaired too.
 func (e Event) isSuspect(u *Union) bool {
-	return u.Uneven || !e.HasTotal || !e.Valid() || e.Drift(u.Taken) != 0
+	return !e.Valid() || e.Drift(u.Taken) != 0
 }
 
-// Repair compares the event's counter with its locks, and corrects it if it is wrong. A
-// drift is subtracted while the sale goes on. A counter that is not a number is replaced, and so is
-// the counter of an event that the transaction holds.
+// Repair compares the event's counter with its locks, and corrects it if it is wrong. A drift is subtracted while
+// the sale continues. If the transaction holds the event, the counter is replaced.
 type Repair struct{ RunID string }
 
 func (c Repair) decide(d *decision) Result {
@@ -142,9 +135,6 @@ func (c Repair) decide(d *decision) Result {
 	if !d.ensureEvent() {
 		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
-	if !d.event.HasTotal {
-		return Result{Err: ErrNoTotal}
-	}
 	drift := d.event.Drift(*d.state.Taken)
 	should := counterOf(d.event.TotalSeats, *d.state.Taken)
 	result := Result{
@@ -154,8 +144,8 @@ func (c Repair) decide(d *decision) Result {
 	switch {
 	case drift == 0 && d.event.Valid():
 		return Result{}
-	case d.event.Countable && d.event.Oversold >= 0 && !d.state.Held:
-		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs, Former: d.event.Former}}
+	case d.event.Oversold >= 0 && !d.state.Held:
+		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
 		d.ensureCounter()

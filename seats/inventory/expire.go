@@ -6,16 +6,15 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Run says which run of a job made a change.
+// Run identifies the run of a job that made a change.
 type Run struct {
 	By holdfast.EndedBy
 	ID string
 }
 
-// ExpireLocks ends due locks of the event. If UpTo is above the number of LockIDs, it ends up
-// to UpTo due locks, soonest expiry first. Otherwise it ends the locks of LockIDs that are
-// still due. A sold one becomes CONSUMED. The event keeps the run's ID, and the revision that
-// the run leaves.
+// ExpireLocks ends due locks of the event. If UpTo is greater than the number of LockIDs, it ends up to UpTo due
+// locks, soonest expiry first. Otherwise it ends the locks of LockIDs that are still due. The event keeps the ID of
+// the run, and its revision after the run.
 type ExpireLocks struct {
 	Run
 	LockIDs []ID
@@ -29,7 +28,7 @@ func (c ExpireLocks) decide(d *decision) Result {
 		} else {
 			d.needs.DueAmong = c.LockIDs
 		}
-		d.needs.Seats = d.needs.NeedsDue() // in the same read
+		d.needs.Seats = d.needs.NeedsDue() // read together with the locks
 		return Result{}
 	}
 	if !d.ensureEvent() {
@@ -40,20 +39,15 @@ func (c ExpireLocks) decide(d *decision) Result {
 	}
 	result := Result{Ended: make([]Ended, 0, len(d.due))}
 	for _, due := range d.due {
-		if d.expire(due, c.By, c.ID) {
-			result.Ended = append(result.Ended, Ended{Lock: due.ID, Seats: due.Seats})
-		} else {
-			result.Consumed = append(result.Consumed, due.ID)
-		}
+		d.expire(due, c.By, c.ID)
+		result.Ended = append(result.Ended, Ended{Lock: due.ID, Seats: due.Seats})
 	}
 	result.Busy = d.noteSweep(c.Run, len(result.Ended))
 	return result
 }
 
-// ExpireBookings ends open bookings that are due, and their locks if they are still ACTIVE. A
-// lock that another booking has sold becomes CONSUMED.
-// The locks all belong to one event, or take no seats. Nothing ends if a lock takes seats of
-// an event that does not exist.
+// ExpireBookings ends open bookings that are due, and their locks if they are still ACTIVE. The locks all belong to
+// one event, or take no seats. If a lock takes seats of an event that does not exist, nothing ends.
 type ExpireBookings struct {
 	Run
 	Bookings []BookingRef
@@ -68,9 +62,6 @@ func (c ExpireBookings) decide(d *decision) Result {
 	for _, ref := range c.Bookings {
 		d.booking(ref.Booking)
 		d.lock(ref.Lock)
-		if _, read := d.state.Sold[ref.Lock]; !read {
-			d.needs.Sold = append(d.needs.Sold, ref.Lock)
-		}
 	}
 	if !d.needs.None() {
 		return Result{}
@@ -90,22 +81,13 @@ func (c ExpireBookings) decide(d *decision) Result {
 		}
 		ended := Ended{Booking: b.ID, Lock: b.LockID}
 		if hasLock && lock.Status == holdfast.LockActive {
-			if lock.Seats == 0 {
-				continue // its seats are not a whole number: left to an operator
-			}
 			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
-				write := LockWrite{Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, RunID: c.ID}
-				if d.state.Sold[lock.ID] > 0 {
-					d.consume(lock, write)
-					result.Consumed = append(result.Consumed, lock.ID)
-				} else {
-					write.To, write.EndedBy = holdfast.LockExpired, c.By
-					ended.Seats = lock.Seats
-					locks++
-					d.needRivals(lock)
-					d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
-					d.write(lock, write)
-				}
+				ended.Seats = lock.Seats
+				locks++
+				d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
+				d.write(lock, LockWrite{
+					To: holdfast.LockExpired, Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, EndedBy: c.By, RunID: c.ID,
+				})
 			}
 		} else if hasLock && lock.BookingID == b.ID {
 			d.write(lock, LockWrite{To: lock.Status, Guard: AnyRevision, ClearBooking: true})
@@ -121,21 +103,20 @@ func (c ExpireBookings) decide(d *decision) Result {
 func (d *decision) takesSeats(ref BookingRef) bool {
 	b, exists, _ := d.booking(ref.Booking)
 	lock, _, _ := d.lock(b.LockID)
-	return exists && b.Status.IsOpen() && lock.Status == holdfast.LockActive && lock.Seats > 0 && !lock.EventID.IsZero()
+	return exists && b.Status.IsOpen() && lock.Status == holdfast.LockActive
 }
 
-// isBookingDue reports whether the payment window has passed, or the booking is INITIATED
-// and its lock has ended or is due.
+// isBookingDue reports whether the payment window has passed, or whether the booking is INITIATED and its lock has
+// ended or is due.
 func (d *decision) isBookingDue(b holdfast.Booking, lock Lock, hasLock bool) bool {
 	if b.Status == holdfast.BookingInitiated && (!hasLock || lock.Ended(d.state.Now) != nil) {
 		return true
 	}
-	return !b.WindowUnreadable && b.WindowPassed(d.state.Now) // no sweep ends what it can't read
+	return b.WindowPassed(d.state.Now)
 }
 
-// noteSweep writes the run's ID and the revision after this transaction to the event. By that
-// revision the next sweep sees whether other processes write the event too. A sweep's
-// transaction raises the revision once before it reads.
+// noteSweep writes the run's ID and the revision after this transaction to the event. From that revision the next
+// sweep learns whether other processes write the event too.
 func (d *decision) noteSweep(run Run, ended int) (busy bool) {
 	if ended == 0 {
 		return false
@@ -143,5 +124,5 @@ func (d *decision) noteSweep(run Run, ended int) (busy bool) {
 	after := d.state.Event.Revision + 1
 	d.plan.Event = &EventWrite{RunID: run.ID, SweptAtRev: &after}
 	swept := d.state.Event.SweptAtRev
-	return swept != nil && d.state.Event.Revision > *swept+1
+	return swept != nil && d.state.Event.Revision > *swept
 }

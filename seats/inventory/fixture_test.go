@@ -46,7 +46,7 @@ func keyed(n int, seats int64, key string) inventory.Acquire {
 // withLock puts Alice's lock number n into the store. The counter is reduced by the
 // seats that it takes.
 func (s *store) withLock(n int, seats int64, status holdfast.LockStatus, expires time.Time, change ...func(*inventory.Lock)) *store {
-	lock := &inventory.Lock{Revision: pointer(int64(0)), Lock: holdfast.Lock{
+	lock := &inventory.Lock{Lock: holdfast.Lock{
 		ID: lockID(n), EventID: eventID, UserID: alice, Seats: seats, Status: status, ExpiresAt: expires, CreatedAt: begin.Add(-minutes(5)),
 	}}
 	for _, c := range change {
@@ -75,8 +75,6 @@ func (s *store) withBooking(n int, status holdfast.BookingStatus, window time.Ti
 func keyedBy(c inventory.Acquire) func(*inventory.Lock) {
 	return func(l *inventory.Lock) { l.UserID, l.Key, l.RequestHash = c.UserID, c.Key, c.Hash() }
 }
-
-func ofUser(user ID) func(*inventory.Lock) { return func(l *inventory.Lock) { l.UserID = user } }
 
 // one carries out one command that one batch decides.
 func (s *store) one(t rapid.TB, c inventory.Command) reply {
@@ -128,16 +126,6 @@ func (s *store) wantCounter(t rapid.TB, available, oversold int64) {
 	}
 }
 
-func (s *store) wantLock(t rapid.TB, n int, want holdfast.LockStatus) {
-	t.Helper()
-	if lock := s.locks[lockID(n)]; lock == nil || lock.Status != want {
-		t.Errorf("lock %d is %+v, want it %s", n, lock, want)
-	}
-}
-
-func (s *store) wantBooking(t rapid.TB, n int, want holdfast.BookingStatus) {
-	t.Helper()
-	if b := s.bookings[bookingID(n)]; b == nil || b.Status != want {
-		t.Errorf("booking %d is %+v, want it %s", n, b, want)
-	}
+func change(c holdfast.EventChange) inventory.ChangeEvent {
+	return inventory.ChangeEvent{EventChange: c}
 }

@@ -25,7 +25,7 @@ func decideAnything(t *rapid.T) {
 		g.known = g.last
 		p.hold, p.settling = false, false
 		if p.remember {
-			p.remembered = draw(g, "remembered", copyOf(g.store.event), presumed(), nil)
+			p.remembered = draw(g, "remembered", copyOf(g.store.event), nil)
 		}
 		switch draw(g, "kind", "queue", "queue", "claim", "sweep") {
 		case "claim":

@@ -55,11 +55,6 @@ func newGenerator(t *rapid.T, corrupted bool) *generator {
 	if corrupted {
 		e.AvailableSeats += int64(draw(g, "drift", 0, 0, -1, 1, 3))
 		e.Oversold += int64(draw(g, "oversold", 0, 0, 0, -1, 2))
-		e.HasTotal, e.Countable = draw(g, "HasTotal", true, true, false), draw(g, "Countable", true, true, false)
-		e.Incomparable = draw(g, "Incomparable", !e.HasTotal, true)
-		if !e.HasTotal {
-			e.TotalSeats = 0
-		}
 	}
 	if draw(g, "missing", 0, 0, 0, 0, 0, 0, 0, 0, 0, 1) == 1 {
 		g.store.event = nil
@@ -71,12 +66,10 @@ func newGenerator(t *rapid.T, corrupted bool) *generator {
 func (g *generator) lock() {
 	n := g.next()
 	status := draw(g, "lock status", "ACTIVE", "ACTIVE", "CONSUMED", "EXPIRED", holdfast.LockReleased)
-	g.store.withLock(n, int64(draw(g, "lock seats", 1, 2, 3, 1, 0)), status, g.time("lock expiry"), func(l *inventory.Lock) {
+	g.store.withLock(n, int64(draw(g, "lock seats", 1, 2, 3, 1)), status, g.time("lock expiry"), func(l *inventory.Lock) {
 		made := g.request(n)
 		l.UserID, l.Key, l.RequestHash = made.UserID, made.Key, draw(g, "hash", made.Hash(), "")
-		if draw(g, "revision", false, true) {
-			l.Revision = nil // other software made it
-		}
+		l.Revision = draw[int64](g, "revision", 0, 3)
 		if l.Key != "" && len(g.store.ofEvent(func(o *inventory.Lock) bool { return o.UserID == l.UserID && o.Key == l.Key })) > 0 {
 			l.Key = ""
 		}

@@ -7,10 +7,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// changeHall changes the capacities of general admission, and the seating plan. The seats taken stay taken:
-// a new plan has all of them, wherever they are in it. known is false if something has to be read first.
+// changeHall changes the capacities of general admission, and the seating plan. Taken seats stay taken: a new plan
+// must have all of them, in any place. known is false if the decision has to read something first.
 //
-// The map of a new plan is made of the locks. A change of the plan is the first command of its decision.
+// The map of a new plan is built from the locks. A change of the plan is the first command of its decision.
 func (c ChangeEvent) changeHall(d *decision) (refusal *holdfast.Error, known bool) {
 	isNew := c.hasNewPlan(d)
 	if !isNew && len(c.Sections) == 0 {
@@ -46,7 +46,7 @@ func (c ChangeEvent) changeHall(d *decision) (refusal *holdfast.Error, known boo
 			next.SetCapacity(n, capacity)
 		}
 	}
-	d.state.Seats, d.counter, d.event.HasTotal = next, counterOf(total, taken), true
+	d.state.Seats, d.counter = next, counterOf(total, taken)
 	d.event.TotalSeats, d.event.Sections = total, next.Capacities()
 	w := d.writeOfEvent()
 	w.Fields.TotalSeats, w.Sections = &total, &d.event.Sections
@@ -62,8 +62,8 @@ func (c ChangeEvent) hasNewPlan(d *decision) bool {
 	return c.SeatingPlanID != nil && *c.SeatingPlanID != d.event.Seating.PlanID
 }
 
-// ensureUnion makes sure that what the locks take in the hall of a plan is known. It returns false if it has
-// to be read first, together with the present map: of a plan that does not exist any more there is none.
+// ensureUnion makes sure that the union of the locks in the hall of a plan is known. It returns false if the union
+// has to be read first, together with the present map. There is no map if the present plan no longer exists.
 func (d *decision) ensureUnion(planID ID) bool {
 	if d.state.Union == nil || d.state.Union.PlanID != planID {
 		d.needs.Union, d.needs.UnionIn, d.needs.Seats = true, planID, true
@@ -72,7 +72,7 @@ func (d *decision) ensureUnion(planID ID) bool {
 	return true
 }
 
-// capacities are the seats that the sections are to have, by number. It refuses sections that are not of
+// capacities returns the capacities of the sections after the change, by number. It refuses sections that are not of
 // general admission, and more seats than an event can have.
 func (c ChangeEvent) capacities(d *decision, next *seating.Occupancy, isNew bool) ([]int64, *holdfast.Error) {
 	capacities := make([]int64, len(next.Hall().Sections()))
@@ -95,8 +95,8 @@ func (c ChangeEvent) capacities(d *decision, next *seating.Occupancy, isNew bool
 	return capacities, nil
 }
 
-// keepCapacities keeps the capacities that the event has set, in the sections of a new plan, if they are
-// enough. A capacity that is the present plan's was not set.
+// keepCapacities keeps the capacities that were set for the event, in the sections of a new plan, if they are
+// enough. A capacity that equals the present plan's was not set.
 func (d *decision) keepCapacities(next *seating.Occupancy, capacities []int64) {
 	for _, s := range d.event.Sections {
 		if d.state.Seats != nil {
@@ -111,8 +111,8 @@ func (d *decision) keepCapacities(next *seating.Occupancy, capacities []int64) {
 	}
 }
 
-// lacksTaken refuses a plan that lacks what locks have. Seats that several locks have are refused too: the
-// plan would sell them once, and the counter has them twice.
+// lacksTaken refuses a plan that lacks seats of locks. It also refuses a seat that several locks have: the plan
+// would have it once, and the counter has it twice.
 func (d *decision) lacksTaken() *holdfast.Error {
 	u := d.state.Union
 	switch {
@@ -122,13 +122,13 @@ func (d *decision) lacksTaken() *holdfast.Error {
 	case len(u.Missing) > 0:
 		return tooSmall(u.Taken, "The seat %q is taken, and the plan does not have it.", d.firstInPlan(u.Missing))
 	case len(u.MissingSections) > 0:
-		return tooSmall(u.Taken, "The section %q has seats taken, and is no general admission in the plan.", slices.Min(u.MissingSections))
+		return tooSmall(u.Taken, "The section %q has seats taken, and is not of general admission in the plan.", slices.Min(u.MissingSections))
 	default:
 		return nil
 	}
 }
 
-// firstInPlan is the seat that comes first in the present plan. Seats that it does not have come last.
+// firstInPlan returns the seat that comes first in the present plan. Seats that it does not have come last.
 func (d *decision) firstInPlan(seatIDs []string) string {
 	first := slices.Min(seatIDs)
 	if d.state.Seats == nil {
@@ -144,7 +144,7 @@ func (d *decision) firstInPlan(seatIDs []string) string {
 	return first
 }
 
-// belowTaken refuses a capacity below what is taken of a section. One that stays as it is is not refused,
+// belowTaken refuses a capacity below the number of taken seats of a section. An unchanged capacity is not refused,
 // unless the plan is new.
 func belowTaken(next *seating.Occupancy, capacities []int64, isNew bool) *holdfast.Error {
 	for n, capacity := range capacities {
@@ -159,7 +159,7 @@ func tooSmall(taken int64, format string, args ...any) *holdfast.Error {
 	return holdfast.Refuse(holdfast.CodeCapacityBelowTaken, format, args...).With(holdfast.CapacityBelowTaken{Taken: taken})
 }
 
-// generalSection is the number of a section of general admission; -1: it is none.
+// generalSection returns the number of a section of general admission, or -1 if it is not one.
 func generalSection(hall *seating.Hall, key string) int {
 	n, found := hall.FindSection(key)
 	if !found || !hall.Sections()[n].GeneralAdmission() {

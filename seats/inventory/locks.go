@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// lock returns a lock as this decision has left it. exists is false if there is no such lock,
-// and read is false if it has to be read first.
+// lock returns a lock as this decision has left it. exists is false if the lock does not exist, and read is false if
+// it has to be read first.
 func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 	if changed, ok := d.locks[id]; ok {
 		return changed, !isBlock(changed.Lock), true
@@ -18,25 +18,25 @@ func (d *decision) lock(id ID) (lock Lock, exists, read bool) {
 		d.needs.Locks = append(d.needs.Locks, id)
 		return Lock{}, false, false
 	}
-	if found == nil || isBlock(found.Lock) { // no customer can name a block
+	if found == nil || isBlock(found.Lock) { // a customer can't use a block by its ID
 		return Lock{}, false, true
 	}
 	return *found, true, true
 }
 
-// isBlock reports whether the lock is, or was, the venue's: it has no user and no expiry.
+// isBlock reports whether the lock is or was a block of the venue: it has no user and no expiry.
 func isBlock(lock holdfast.Lock) bool {
 	wasBlock := lock.Status == holdfast.LockReleased && lock.UserID.IsZero() && lock.ExpiresAt.IsZero()
 	return lock.Status == holdfast.LockBlocked || wasBlock
 }
 
-// write plans a change of a lock. It replaces an earlier write of the same lock, such as a
-// bump, and keeps that write's guard.
+// write plans a change of a lock. It replaces an earlier write of the same lock, such as a bump, and keeps the guard
+// of that write.
 func (d *decision) write(lock Lock, w LockWrite) {
 	w.ID, w.EventID = lock.ID, lock.EventID
 	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]
-		w.From, w.Guard, w.Revision, w.Former = before.From, before.Guard, before.Revision, before.Former
+		w.From, w.Guard, w.Revision = before.From, before.Guard, before.Revision
 		if w.Seats == nil {
 			w.Seats = before.Seats
 		}
@@ -44,18 +44,15 @@ func (d *decision) write(lock Lock, w LockWrite) {
 	} else {
 		d.planned[lock.ID] = len(d.plan.Locks)
 		w.From = lock.Status
-		if w.Guard == IsDue {
+		if w.Guard != AnyRevision {
 			w.Revision = lock.Revision
-		}
-		if w.Guard == AtRevision || w.Guard == LiveAtRevision {
-			w.Revision, w.Former = lock.Revision, lock.Former
 		}
 		d.plan.Locks, d.written = append(d.plan.Locks, w), append(d.written, written{lock, d.command})
 	}
 	d.locks[lock.ID] = w.applyTo(lock)
 }
 
-// applyTo returns the lock as the write leaves it.
+// applyTo returns the lock after the write.
 func (w LockWrite) applyTo(lock Lock) Lock {
 	lock.Status = w.To
 	if !w.ExpiresAt.IsZero() {
@@ -75,35 +72,26 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 // release ends a lock whose seats are taken, and restores its seats.
 func (d *decision) release(lock Lock, guard LockGuard, run Run) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
-	d.needRivals(lock)
 	d.subtractHolding(lock.Lock)
-	d.giveBack(lock.Seats, lock.SeatIDs, lock.Section)
+	d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
 	d.write(lock, LockWrite{To: to, Guard: guard, ClearBooking: true, EndedBy: run.By, RunID: run.ID})
 	return d.locks[lock.ID]
 }
 
-// expire ends a lock that is due, and restores its seats; a sold lock becomes CONSUMED instead,
-// and expired is false. The lock must be ACTIVE and due at the write, because a transaction that
-// began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
-// change of it conflicts with the write.
-func (d *decision) expire(due DueLock, by holdfast.EndedBy, runID string) (expired bool) {
-	lock := due.Lock
+// expire ends a lock that is due, and restores its seats. The lock must be ACTIVE and due at the write, because a
+// transaction that began in time may have confirmed it meanwhile. If this transaction has read the lock, such a
+// change of the lock conflicts with the write.
+func (d *decision) expire(lock Lock, by holdfast.EndedBy, runID string) {
 	guard := IsDue
 	if d.state.Held { // the transaction has read the due locks
 		guard = AnyRevision
 	}
-	if due.Sold {
-		d.consume(lock, LockWrite{Guard: guard, RunID: runID})
-		return false
-	}
-	d.needRivals(lock)
-	d.giveBack(due.Seats, due.SeatIDs, due.Section)
+	d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
 	d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: guard, EndedBy: by, RunID: runID})
-	return true
 }
 
-// consume marks a lock CONSUMED whose booking is CONFIRMED. If other software has confirmed it, the lock may be due: its
-// seats stay sold.
+// consume marks a lock CONSUMED whose booking is CONFIRMED. If the lock is due although it is sold, its seats stay
+// sold.
 func (d *decision) consume(lock Lock, w LockWrite) {
 	d.subtractHolding(lock.Lock)
 	d.addSold(lock.Lock)
@@ -111,9 +99,9 @@ func (d *decision) consume(lock Lock, w LockWrite) {
 	d.write(lock, w)
 }
 
-// bump raises the revision of an ACTIVE lock, and changes nothing else. Every refusal because
-// of time or of a cancelled event needs it: a transaction that began before, and would still
-// confirm or extend the lock, then conflicts.
+// bump raises the revision of an ACTIVE lock, and changes nothing else. Every refusal because of the time or of a
+// cancelled event needs it: a transaction that began earlier, and would still confirm or extend the lock, then
+// conflicts.
 func (d *decision) bump(lock Lock) {
 	if _, planned := d.planned[lock.ID]; !planned && lock.Status == holdfast.LockActive {
 		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
@@ -158,8 +146,8 @@ func (d *decision) booking(id ID) (b holdfast.Booking, exists, read bool) {
 	return *found, true, true
 }
 
-// liveBookings returns the live bookings of a lock, as this decision has left them. If they
-// were not read, they are needed, and the result is empty.
+// liveBookings returns the live bookings of a lock, as this decision has left them. If they were not read, it adds
+// them to the needs, and returns none.
 func (d *decision) liveBookings(lock ID) (live []holdfast.Booking) {
 	ids, read := d.state.LiveOf[lock]
 	if !read {
@@ -180,13 +168,10 @@ func (d *decision) isListed(lock ID) bool {
 	return read
 }
 
-// moveBooking plans the next status of a booking, and returns the booking as the plan leaves it,
-// in every field. Its time of change is that of the decision, which never goes back.
+// moveBooking plans the next status of a booking, and returns the booking after the plan, with every field. Its time
+// of change is that of the decision, which never goes back.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
 	w.ID, w.EventID, w.From = b.ID, b.EventID, b.Status
-	if _, isWritten := d.bookings[b.ID]; b.Status == holdfast.BookingConfirmed && !isWritten && !d.state.Held {
-		w.ChecksPayment, w.PaidBy = true, b.PaymentID
-	}
 	w.To, _ = b.Status.Next(a)
 	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)
@@ -208,8 +193,8 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 	return b
 }
 
-// checkBooking refuses an action on a booking: by its status, then its time, then its lock.
-// The command has answered repeats before.
+// checkBooking refuses an action on a booking: by its status, then its time, then its lock. The command has handled
+// repeats before.
 func checkBooking(b holdfast.Booking, a holdfast.BookingAction, lock holdfast.Lock, now time.Time) error {
 	if _, allowed := b.Status.Next(a); !allowed {
 		return b.Refusal()
@@ -227,8 +212,7 @@ func errBookingExpired() error {
 	return holdfast.Refuse(holdfast.CodeBookingExpired, "The booking has expired.")
 }
 
-// ended returns the refusal for a lock that is not live. A sold lock counts as CONSUMED, even if
-// other software crashed before it marked the lock.
+// ended returns the refusal for a lock that is not live. A sold lock counts as CONSUMED, even if it is not marked.
 func ended(lock Lock, bookings []holdfast.Booking, now time.Time) error {
 	sold := slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return b.Status == holdfast.BookingConfirmed })
 	if sold && lock.Status == holdfast.LockActive {

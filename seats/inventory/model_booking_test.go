@@ -71,20 +71,12 @@ func (m *model) bookingCode(b *holdfast.Booking) holdfast.Code {
 	}
 }
 
-// bookingClaimCode is bookingCode, but a lock that another booking has sold counts as CONSUMED.
-func (m *model) bookingClaimCode(b *holdfast.Booking) holdfast.Code {
-	if code := m.bookingCode(b); code != "" || !m.isSold(b.LockID) {
-		return code
-	}
-	return "LOCK_CONSUMED"
-}
-
 func (m *model) pay(c inventory.Pay) outcome {
 	b := m.bookings[c.BookingID]
 	if b == nil {
 		return refused("BOOKING_NOT_FOUND")
 	}
-	if code := m.bookingClaimCode(b); code != "" {
+	if code := m.bookingCode(b); code != "" {
 		return refused(code)
 	}
 	if b.Status == "PAYMENT_PENDING" {
@@ -124,11 +116,8 @@ func (m *model) cancel(c inventory.Cancel) outcome {
 		m.giveBackPayment(b)
 	}
 	b.Status = "CANCELLED"
-	switch {
-	case lock != nil && !m.isSold(lock.ID):
+	if lock != nil {
 		m.free(lock)
-	case lock != nil && lock.Status == "ACTIVE":
-		lock.Status = "CONSUMED"
 	}
 	return answer(b)
 }
@@ -155,10 +144,6 @@ func (m *model) expireLocks(c inventory.ExpireLocks) outcome {
 	}
 	var o outcome
 	for _, l := range due {
-		if m.isSold(l.ID) {
-			l.Status, l.runID = "CONSUMED", c.ID
-			continue
-		}
 		l.Status, l.ending = "EXPIRED", ending{c.By, c.ID}
 		o.ended = append(o.ended, inventory.Ended{Lock: l.ID, Seats: l.Seats})
 	}
@@ -185,17 +170,10 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 			continue
 		}
 		active := lock != nil && lock.Status == "ACTIVE"
-		if active && lock.Seats == 0 {
-			continue
-		}
 		ended := inventory.Ended{Booking: b.ID, Lock: b.LockID}
 		if active && (lock.BookingID == b.ID || lock.BookingID.IsZero()) {
-			if m.isSold(lock.ID) {
-				lock.Status, lock.runID = "CONSUMED", c.ID
-			} else {
-				lock.Status, lock.ending = "EXPIRED", ending{c.By, c.ID}
-				ended.Seats = lock.Seats
-			}
+			lock.Status, lock.ending = "EXPIRED", ending{c.By, c.ID}
+			ended.Seats = lock.Seats
 		}
 		if lock != nil && lock.BookingID == b.ID {
 			lock.BookingID = ID{}

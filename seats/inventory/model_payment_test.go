@@ -3,7 +3,6 @@ package inventory_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -57,65 +56,13 @@ func differs(p *holdfast.Payment, c holdfast.Charge) bool {
 	return isOther || c.Currency != "" && c.Currency != p.Currency
 }
 
-// adopt gives a CONFIRMED booking without a payment the one of its reference.
-func (m *model) adopt(
-	b *holdfast.Booking, c holdfast.Charge, status holdfast.PaymentStatus, reason holdfast.PaymentReason, code holdfast.Code,
-) {
-	isShared := slices.ContainsFunc(m.unpaid[c.Reference], func(id ID) bool { return id != b.ID })
-	for _, p := range m.payments {
-		isShared = isShared || p.Reference == c.Reference && p.BookingID != b.ID
-	}
-	if c.Part == "" && (isShared || m.payments[keyOf(c)] != nil) {
-		c.Part = b.ID.String()
-	}
-	if m.payments[keyOf(c)] != nil {
-		return
-	}
-	p := m.record(b, c, status, reason, code)
-	if status == "ACCEPTED" {
-		b.PaymentID = p.ID
-	}
-}
-
 // isPaidWith reports whether the charge is the one that a CONFIRMED booking was paid with.
 func (m *model) isPaidWith(b *holdfast.Booking, c holdfast.Charge) bool {
-	if p := m.payments[keyOf(c)]; p != nil {
-		return p.BookingID == b.ID && p.Status == "ACCEPTED"
-	}
-	isPart := c.Part == "" || c.Part == b.ID.String()
-	return b.PaymentReference == c.Reference && isPart && b.PaymentID.IsZero()
-}
-
-// meant is a charge with the part under which its booking has it: a booking of an earlier version may have got its ID.
-func (m *model) meant(b *holdfast.Booking, c holdfast.Charge) holdfast.Charge {
 	p := m.payments[keyOf(c)]
-	if c.Part != "" || b.PaymentReference != c.Reference || p != nil && p.BookingID == b.ID {
-		return c
+	if b.PaymentID.IsZero() { // other software confirmed it
+		return p == nil && b.PaymentReference == c.Reference
 	}
-	withPart := c
-	withPart.Part = b.ID.String()
-	own := m.payments[keyOf(withPart)]
-	if b.Status == "CONFIRMED" && b.PaymentID.IsZero() { // it is not recorded yet
-		if p == nil || own != nil {
-			return c
-		}
-		return withPart
-	}
-	if own == nil || own.BookingID != b.ID || !b.PaymentID.IsZero() && b.PaymentID != own.ID {
-		return c
-	}
-	withPart.Amount, withPart.Currency = nil, ""
-	return withPart
-}
-
-// isOfAnother reports whether another booking has the reference and part.
-func (m *model) isOfAnother(b *holdfast.Booking, c holdfast.Charge) bool {
-	if p := m.payments[keyOf(c)]; p != nil {
-		return p.BookingID != b.ID
-	}
-	return slices.ContainsFunc(m.unpaid[c.Reference], func(id ID) bool {
-		return id != b.ID && (c.Part == "" || c.Part == id.String())
-	})
+	return p != nil && p.BookingID == b.ID && p.Status == "ACCEPTED"
 }
 
 func (m *model) confirm(c inventory.Confirm) outcome {
@@ -126,19 +73,15 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	said := c.Charge.Reference != ""
 	var paid *holdfast.Payment
 	if said {
-		c.Charge = m.meant(b, c.Charge)
 		paid = m.payments[keyOf(c.Charge)]
 	}
 	if paid != nil && differs(paid, c.Charge) {
 		return refused("VALIDATION_FAILED")
 	}
 	if b.Status == "CONFIRMED" && (!said || m.isPaidWith(b, c.Charge)) {
-		if said && b.PaymentID.IsZero() {
-			m.adopt(b, c.Charge, "ACCEPTED", "", "")
-		}
 		return answer(b)
 	}
-	if said && m.isOfAnother(b, c.Charge) {
+	if paid != nil && paid.BookingID != b.ID {
 		return refused("PAYMENT_REFERENCE_USED")
 	}
 	isLate := said && m.isLate(b)
@@ -179,7 +122,7 @@ func refusedWith(code holdfast.Code, p *holdfast.Payment) outcome {
 
 // confirmCode refuses a confirmation that is not a late one, with the reason of its refund.
 func (m *model) confirmCode(b *holdfast.Booking) (holdfast.Code, holdfast.PaymentReason) {
-	code := m.bookingClaimCode(b)
+	code := m.bookingCode(b)
 	if b.Status == "INITIATED" && code != "BOOKING_EXPIRED" {
 		code = "BOOKING_NOT_PAYABLE"
 	}
@@ -214,8 +157,8 @@ func (m *model) isLate(b *holdfast.Booking) bool {
 	return isOver && m.now.Sub(end) <= time.Duration(m.event.LatePayments.Seconds)*time.Second
 }
 
-// formerLock is what a booking had: by its lock or, if that was purged, by itself.
-func (m *model) formerLock(b *holdfast.Booking) holdfast.Lock {
+// previousLock is what a booking had: by its lock or, if that was purged, by itself.
+func (m *model) previousLock(b *holdfast.Booking) holdfast.Lock {
 	if lock := m.locks[b.LockID]; lock != nil {
 		return lock.Lock
 	}
@@ -224,13 +167,13 @@ func (m *model) formerLock(b *holdfast.Booking) holdfast.Lock {
 
 // acceptCode says why a late payment is not accepted; "": its seats are free now.
 func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
-	former := m.formerLock(b)
+	previous := m.previousLock(b)
 	switch {
 	case m.event.Status == "CANCELLED":
 		return "event_cancelled"
 	case m.event.Status != "ON_SALE":
 		return "not_on_sale"
-	case former.EventID != m.event.ID, former.Seats < 1, former.Status == "CONSUMED":
+	case previous.EventID != m.event.ID, previous.Seats < 1, previous.Status == "CONSUMED":
 		return "seats_gone"
 	}
 	for _, other := range m.live(b.LockID) {
@@ -238,19 +181,21 @@ func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
 			return "seats_gone"
 		}
 	}
-	held, _ := m.holding(former.UserID)
-	has := former.Status == "ACTIVE"
-	more := former.Seats
-	if has && !m.isDue(former.ExpiresAt) {
+	held, _ := m.holding(previous.UserID)
+	has := previous.Status == "ACTIVE"
+	more := previous.Seats
+	if has && !m.isDue(previous.ExpiresAt) {
 		more = 0
 	}
-	if most := m.rules.MaxSeatsPerLock; most > 0 && former.Seats > most {
+	if most := m.rules.MaxSeatsPerLock; most > 0 && previous.Seats > most {
 		return "limit"
 	}
 	if most := m.event.MaxSeatsPerUser; most > 0 && more > 0 && held+more > most {
 		return "limit"
+	} else if most > 0 && more > 0 {
+		m.endDueOf(previous.UserID, b.LockID)
 	}
-	if !has && !m.claimAgain(former) {
+	if !has && !m.claimAgain(previous) {
 		return "seats_gone"
 	}
 	return ""
@@ -258,9 +203,9 @@ func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
 
 // moveToNewLock ends the lock of a booking whose late payment is accepted, and makes the one that has its seats.
 func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
-	next := m.formerLock(b)
-	if former := m.locks[b.LockID]; former != nil && former.Status == "ACTIVE" {
-		former.Status, former.BookingID, former.ending = "EXPIRED", ID{}, ending{by: "late-payment"}
+	next := m.previousLock(b)
+	if previous := m.locks[b.LockID]; previous != nil && previous.Status == "ACTIVE" {
+		previous.Status, previous.BookingID, previous.ending = "EXPIRED", ID{}, ending{by: "late-payment"}
 	}
 	m.locks[id] = &modelLock{Lock: holdfast.Lock{
 		ID: id, EventID: m.event.ID, UserID: next.UserID, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
@@ -276,9 +221,6 @@ func (m *model) giveBackPayment(b *holdfast.Booking) {
 			p.Status, p.Reason, p.Code = "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED"
 			return
 		}
-	}
-	if b.PaymentReference != "" {
-		m.adopt(b, holdfast.Charge{Reference: b.PaymentReference}, "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED")
 	}
 }
 
@@ -308,7 +250,7 @@ func (m *model) wanted(command inventory.Command) (seats int64, wants bool) {
 		return c.Seats, true
 	case inventory.Confirm:
 		if b := m.bookings[c.BookingID]; b != nil {
-			return m.formerLock(b).Seats, true
+			return m.previousLock(b).Seats, true
 		}
 	case inventory.Block:
 		return int64(len(c.SeatIDs)), true

@@ -25,8 +25,6 @@ type model struct {
 	claimAgain func(holdfast.Lock) bool
 	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
-	// unpaid are the CONFIRMED bookings that have a reference and no payment, by their reference, before this batch.
-	unpaid map[string][]ID
 }
 
 type modelLock struct {
@@ -91,14 +89,7 @@ func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *m
 }
 
 // begin begins a batch.
-func (m *model) begin() {
-	m.fresh, m.unpaid = map[ID]bool{}, map[string][]ID{}
-	for id, b := range m.bookings {
-		if b.Status == "CONFIRMED" && b.PaymentReference != "" && b.PaymentID.IsZero() {
-			m.unpaid[b.PaymentReference] = append(m.unpaid[b.PaymentReference], id)
-		}
-	}
-}
+func (m *model) begin() { m.fresh = map[ID]bool{} }
 
 // do carries out one command.
 func (m *model) do(command inventory.Command) outcome {
@@ -180,10 +171,6 @@ func (m *model) reclaim() bool {
 	if next == nil {
 		return false
 	}
-	if m.isSold(next.ID) {
-		next.Status = "CONSUMED"
-		return true
-	}
 	next.Status, next.by = "EXPIRED", "reclaim"
 	return true
 }
@@ -250,8 +237,19 @@ func (m *model) limits(c inventory.Acquire) outcome {
 		m.event.MaxSeatsPerUser > 0 && seats+c.Seats > m.event.MaxSeatsPerUser,
 		m.rules.MaxLocksPerUser > 0 && locks+1 > m.rules.MaxLocksPerUser:
 		return refused("SEAT_LIMIT_REACHED")
-	default:
-		return outcome{}
+	case m.event.MaxSeatsPerUser > 0, m.rules.MaxLocksPerUser > 0:
+		m.endDueOf(c.UserID, ID{})
+	}
+	return outcome{}
+}
+
+// endDueOf ends the due locks of a customer, which a limit does not count, except one.
+func (m *model) endDueOf(user, except ID) {
+	for _, l := range m.locks {
+		isDue := l.Status == "ACTIVE" && m.isDue(l.ExpiresAt) && l.Seats > 0 && !m.fresh[l.ID]
+		if isDue && l.EventID == m.event.ID && l.UserID == user && l.ID != except {
+			l.Status, l.by = "EXPIRED", "reclaim"
+		}
 	}
 }
 

@@ -32,15 +32,15 @@ func (g *generator) lateSetting() inventory.ChangeEvent {
 	return inventory.ChangeEvent{EventChange: holdfast.EventChange{LatePayments: &policy}}
 }
 
-// paid draws what a booking was paid with: by this version, by an earlier one, or nothing. At times the lock of an
+// paid draws what a booking was paid with: or nothing: at times other software confirmed it. At times the lock of an
 // EXPIRED booking was purged.
 func (g *generator) paid(b *holdfast.Booking) {
 	lock := g.store.locks[b.LockID]
 	if lock != nil && lock.Status == holdfast.LockExpired && draw(g, "purged", false, false, true) {
 		delete(g.store.locks, b.LockID)
 	}
-	version := draw(g, "version", "present", "earlier", "earlier", "without a reference")
-	if b.Status != holdfast.BookingConfirmed && !g.corrupted || version == "without a reference" {
+	by := draw(g, "confirmed by", "Holdfast", "Holdfast", "other software", "a call without a reference")
+	if b.Status != holdfast.BookingConfirmed && !g.corrupted || by == "a call without a reference" {
 		return
 	}
 	c := g.charge(b.ID)
@@ -48,7 +48,7 @@ func (g *generator) paid(b *holdfast.Booking) {
 		return
 	}
 	b.PaymentReference = c.Reference
-	if version == "earlier" || g.store.charged(keyOf(c)) != nil {
+	if by == "other software" || g.store.charged(keyOf(c)) != nil {
 		return
 	}
 	if c.Provider == "" {

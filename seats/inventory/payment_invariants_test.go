@@ -85,8 +85,8 @@ func (s *store) isTrue(p *holdfast.Payment) bool {
 	return isPaid == (p.Status == holdfast.PaymentAccepted)
 }
 
-// isRecorded reports whether a CONFIRMED booking has its payment. Bookings without a reference, and those that an earlier
-// version has confirmed, have none.
+// isRecorded reports whether a CONFIRMED booking has its payment. Bookings without a reference, and those that other
+// software has confirmed, have none.
 func (s *store) isRecorded(b *holdfast.Booking) bool {
 	if b.Status != holdfast.BookingConfirmed || b.PaymentID.IsZero() {
 		return true

@@ -53,39 +53,30 @@ func TestPayments_GuardWhatTheyWereDecidedOn(t *testing.T) {
 	}
 }
 
-// A booking of an earlier version gets its payment while it is cancelled: that payment goes back.
-func TestPayments_GuardABookingWithoutOne(t *testing.T) {
-	own := charged(confirm, func(c *holdfast.Charge) { c.Part = bookingID(1).String() })
-	s := soldBefore(1)
-	wantCode(t, racing(t, s, cancel, func(s *store) { wantCode(t, s.one(t, own), "") }), "")
-	wantNumber(t, s, 1)
-	if p := s.payments[paymentIDOf("default", "paid", own.Charge.Part)]; p == nil || p.Status != "REFUND_DUE" {
-		t.Errorf("the payments are %v", s.payments)
-	}
-	// And the other way round: what is cancelled has no accepted payment.
-	s = soldBefore(1)
-	wantCode(t, racing(t, s, own, func(s *store) { wantCode(t, s.one(t, cancel), "") }), "BOOKING_CANCELLED")
-	for _, p := range s.payments {
-		if p.Status == "ACCEPTED" {
-			t.Errorf("the booking is CANCELLED, its payment is %+v", p)
-		}
+// What becomes of a payment, by the contract's tables.
+
+var paidID = paymentIDOf("default", "paid", "")
+
+func wantNumber(t *testing.T, s *store, want int) {
+	t.Helper()
+	if len(s.payments) != want {
+		t.Errorf("there are %d payments, want %d: %v", len(s.payments), want, s.payments)
 	}
 }
 
-// A confirmation that began in time conflicts with the refusal of a late one.
-func TestPayments_ARefusedLatePaymentRaisesTheRevisionOfItsLock(t *testing.T) {
-	s := withStatus(anExpired(5).withLock(1, 2, "ACTIVE", begin.Add(-minutes(10))), "CLOSED")
-	s.bookings[bookingID(1)].Status = "PAYMENT_PENDING"
-	wantCode(t, s.one(t, late), "BOOKING_EXPIRED")
-	if revision := *s.locks[lockID(1)].Revision; revision != 1 {
-		t.Errorf("the lock has the revision %d, want 1", revision)
-	}
+// Late payments: which are accepted, and why others are not.
+
+// late is confirm in the queue of the event.
+var late = inventory.Confirm{
+	BookingID: bookingID(1), Charge: holdfast.Charge{Reference: "paid"}, LockID: lockID(2), EventID: eventID,
 }
 
-// Two confirmations record the payment of a booking of an earlier version once, whichever part they name.
-func TestPayments_OfABookingOfAnEarlierVersionAreRecordedOnce(t *testing.T) {
-	own := charged(confirm, func(c *holdfast.Charge) { c.Part = bookingID(1).String() })
-	s := soldBefore(1)
-	wantCode(t, racing(t, s, confirm, func(s *store) { wantCode(t, s.one(t, own), "") }), "")
-	wantNumber(t, s, 1)
+// anExpired is a store whose booking 1 has expired with its lock, two seats, ten minutes ago. The event accepts late
+// payments for an hour.
+func anExpired(seats int64) *store {
+	past := begin.Add(-minutes(10))
+	s := newStore(seats).withLock(1, 2, "EXPIRED", past).withBooking(1, "EXPIRED", past)
+	s.bookings[bookingID(1)].Seats = 2
+	s.event.LatePayments = holdfast.LatePayments{Policy: accepts, Seconds: 3600}
+	return s
 }

@@ -2,16 +2,14 @@ package inventory_test
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// loadPayments reads payments, and bookings that have none.
+// loadPayments reads payments.
 func (s *store) loadPayments(n inventory.Needs, state *inventory.State) {
 	state.Payments, state.Charged = map[ID]*holdfast.Payment{}, map[inventory.PaymentKey]ID{}
-	state.Unrecorded, state.Recorded = map[string][]ID{}, map[string][]ID{}
 	for _, id := range n.Payments {
 		state.Payments[id] = copyOf(s.payments[id])
 	}
@@ -19,29 +17,6 @@ func (s *store) loadPayments(n inventory.Needs, state *inventory.State) {
 		state.Charged[key] = ID{}
 		if p := s.charged(key); p != nil {
 			state.Charged[key], state.Payments[p.ID] = p.ID, copyOf(p)
-		}
-	}
-	for _, reference := range n.Unrecorded {
-		state.Unrecorded[reference] = nil
-		for id, b := range s.bookings {
-			if b.Status == holdfast.BookingConfirmed && b.PaymentReference == reference && b.PaymentID.IsZero() {
-				state.Unrecorded[reference] = append(state.Unrecorded[reference], id)
-			}
-		}
-		slices.SortFunc(state.Unrecorded[reference], func(a, b ID) int { return slices.Compare(a[:], b[:]) })
-		state.Unrecorded[reference] = state.Unrecorded[reference][:min(2, len(state.Unrecorded[reference]))]
-	}
-	for _, reference := range n.Recorded {
-		var bookings []ID
-		for _, p := range s.payments {
-			if p.Reference == reference {
-				bookings = append(bookings, p.BookingID)
-			}
-		}
-		slices.SortFunc(bookings, func(a, b ID) int { return slices.Compare(a[:], b[:]) })
-		state.Recorded[reference] = nil
-		if len(bookings) > 0 {
-			state.Recorded[reference] = []ID{bookings[0], bookings[len(bookings)-1]}
 		}
 	}
 }

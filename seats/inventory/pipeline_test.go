@@ -24,6 +24,7 @@ type pipeline struct {
 	unknown map[ID]*holdfast.Error
 	// hold: the event is written before it is read, as a sweep does.
 	hold bool
+
 	// settling: an earlier commit of the same commands got no answer. Implies hold.
 	settling bool
 	// remember: an event is remembered from the last commit or read.
@@ -34,27 +35,24 @@ type pipeline struct {
 	// beforeApply runs between the decision and the write: another process.
 	beforeApply func(inventory.Plan)
 
-	plan  inventory.Plan // the last one
-	loads int            // of the last attempt
+	plan  inventory.Plan    // the last one
+	loads int               // of the last attempt
+	needs []inventory.Needs // in the order in which the decisions of a batch had them
 }
 
 // batch decides and applies until no guard fails. The store's invariants hold after it.
 func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 	t.Helper()
 	var needs inventory.Needs
+	p.needs = nil
 	if p.settling {
 		needs = inventory.RepeatNeeds(commands)
 	}
 	for attempt := range maxAttempts {
 		recall := p.remember && attempt == 0 && !p.hold
 		results := p.decide(t, &needs, recall, commands)
-		if p.beforeApply != nil && !p.hold {
+		if p.beforeApply != nil && !p.hold && !needs.Hold {
 			p.beforeApply(p.plan)
-		}
-		if unproven := p.plan.Unproven; !unproven.None() && !p.plan.IsProven(p.store.load(unproven)) {
-			needs = needs.And(unproven)
-			p.remembered, p.seats = nil, nil
-			continue
 		}
 		before := p.store.clone()
 		err := p.store.apply(p.plan)
@@ -102,13 +100,10 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 	if recall {
 		state.Event, state.Seats = copyOf(p.remembered), p.seats
 	}
-	if p.hold && p.store.event != nil {
-		p.store.event.Revision++
-	}
 	for p.loads = 0; p.loads <= maxLoads; p.loads++ {
 		if !needs.None() {
 			state = p.store.load(*needs)
-			state.Held, state.Fenced = p.hold, state.Fenced || p.hold
+			state.Held = p.hold || needs.Hold
 		}
 		state.Unknown = p.unknown
 		var more inventory.Needs
@@ -122,7 +117,10 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 			return results
 		}
 		wantSame(t, state.Seats, before)
-		*needs = needs.And(more)
+		if !p.plan.IsEmpty() || results != nil {
+			t.Errorf("there are needs, and yet %+v, %+v", p.plan, results)
+		}
+		*needs, p.needs = needs.And(more), append(p.needs, more)
 	}
 	t.Fatalf("the decision still needs %+v", *needs)
 	return nil

@@ -6,9 +6,9 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Plan has the writes of a decision, in one transaction and in this order: the event, the
-// locks that change, new locks, bookings, payments. If one of its guards does not hold at the write,
-// the whole plan is stale, nothing is written, and the commands are decided again.
+// Plan contains the writes of a decision, in one transaction and in this order: the event, the locks that change,
+// new locks, bookings, payments. If one of its guards does not match at the write, the whole plan is stale, nothing
+// is written, and the commands are decided again.
 type Plan struct {
 	Event       *EventWrite // nil: the event is not written
 	Locks       []LockWrite
@@ -18,57 +18,21 @@ type Plan struct {
 	NewBookings []holdfast.Booking
 	Payments    []PaymentWrite
 	NewPayments []holdfast.Payment
-	// NotBefore and Before are guards: the database's clock at the write of the event is not
-	// earlier than the first and, unless it is zero, earlier than the second.
+	// NotBefore and Before are guards: at the write of the event, the database's clock is not before NotBefore and,
+	// unless Before is zero, it is before Before.
 	NotBefore, Before time.Time
-	// Unproven has what refusals of the plan rely on but is not read: that there is no lock with their keys, and
-	// no due lock on their seats. Read it before the transaction commits, outside of it, and see IsProven.
-	Unproven Needs
-	// UnprovenAt is the revision of the event that the read must find.
-	UnprovenAt int64
-	// UnprovenOn is the event that the read must find, if the plan does not write the event, and so does not guard it.
-	UnprovenOn *Event
 
-	// Changes are what can be seen from outside of the writes above, in their order; see also EventChanges.
+	// Changes are the visible changes of the writes above, in their order; see also EventChanges.
 	Changes []Change
-	// Told are the changes of the event, but for those that follow from its counter.
+	// Told are the changes of the event, except for those that follow from its counter.
 	Told []holdfast.ChangeType
-	// ToldBy is the command that made the changes in Told, by its index, and CountedBy the last one that moved the
-	// counter.
+	// ToldBy is the index of the command that made the changes in Told, and CountedBy that of the last command that
+	// moved the counter.
 	ToldBy, CountedBy int
-	// DecidedAt is the database's clock at the decision; zero if it was decided from memory.
+	// DecidedAt is the database's clock at the decision. It is zero if the event came from the cache.
 	DecidedAt time.Time
-	// PlanID is the seating plan of the event, as the plan leaves it.
+	// PlanID is the seating plan of the event after the plan.
 	PlanID ID
-}
-
-// IsProven reports whether a read of Unproven proves the refusals: it found nothing, and the event is as it was
-// when the plan was decided, or before its transaction held it. The plan's guard sees to it that it stays so. A plan
-// without one needs no more than that it was so when it was read.
-func (p Plan) IsProven(s State) bool {
-	isGuarded := p.Event != nil && p.Event.IfUnchanged != nil
-	switch {
-	case s.Event == nil, !isGuarded && !s.Event.isAs(p.UnprovenOn):
-		return false
-	case isGuarded && s.Event.Seating != p.Event.IfUnchanged.Seating: // other software may change a rule and not the revision
-		return false
-	}
-	for _, key := range p.Unproven.Keys { // the state may have other pairs of their users and keys
-		if s.Keys[key] != nil {
-			return false
-		}
-	}
-	for _, lock := range p.Acquired { // the seats of one that is due at once are not taken
-		if lock.Status == holdfast.LockActive && !lock.ExpiresAt.IsZero() && lock.Due(s.Now) {
-			return false
-		}
-	}
-	for _, id := range p.Unproven.Holders {
-		if s.Holders[id] != nil {
-			return false
-		}
-	}
-	return !s.Event.Unguarded && s.Event.Revision == p.UnprovenAt
 }
 
 // IsEmpty reports whether there is nothing to write.
@@ -76,29 +40,27 @@ func (p Plan) IsEmpty() bool {
 	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings)+len(p.Payments)+len(p.NewPayments) == 0
 }
 
-// EventWrite changes an event and raises its revision, so that it conflicts with every
-// other change. Only a Drift does not raise the revision: an IfUnchanged guard notices a
-// drift by the counter or, for an Incomparable event, by the number of repairs.
+// EventWrite changes an event and raises its revision, so that it conflicts with every other change. Only a Touch
+// and a Drift do not raise the revision. A Touch conflicts with transactions that run at the same time. A Drift
+// changes the counter, which an IfUnchanged guard notices.
 type EventWrite struct {
-	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, seating plan and rules. Of one that
-	// is Incomparable, or whose counter is no number, the revision and the number of repairs.
+	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, seating plan and rules.
 	IfUnchanged *Event
-	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per
-	// user, and has at least this many available seats. The guard of a Drift is in Drift.
+	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per user, and has at least this
+	// many available seats. The guard of a Drift is in Drift.
 	AtLeast int64
-	// Fence: the write raises the revision and changes nothing else, not even the event's updatedAt. It is of a
-	// refusal.
-	Fence bool
+	// Touch says that the write changes no visible field, and does not raise the revision. A refusal uses it.
+	Touch bool
 
-	// Raise is how much the revision is raised; below 1 it is raised by 1. Other software that has changed a map may
-	// have set the revision back, to one that a process still remembers with another map. So a repair raises it to
-	// the time, in milliseconds: no event has a thousand transactions in a second.
+	// Raise is how much the revision is raised. If it is below 1, the revision is raised by 1. A restored or
+	// manually changed event may have an old revision, with which a process may have cached another map. So a repair
+	// raises the revision to the time in milliseconds: an event has fewer than a thousand transactions in a second.
 	Raise int64
 
 	Available, Oversold int64  // added to the counter
 	Blocked             *int64 // replaces the number of seats that the venue has blocked
 	Maps                []SectionMap
-	AllMaps             bool                        // Maps has all sections, and replaces what is there
+	AllMaps             bool                        // Maps has all sections, and replaces the stored ones
 	Sections            *[]holdfast.SectionCapacity // replaces the capacities of general admission
 	Counter             *Counter
 	Drift               *Drift
@@ -107,9 +69,9 @@ type EventWrite struct {
 	SweptAtRev          *int64
 }
 
-// SectionMap is what is taken of a section, as the plan leaves it.
+// SectionMap is the occupancy of a section after the plan.
 type SectionMap struct {
-	Section int    // its number in the plan
+	Section int    // the number of the section in the plan
 	Bits    []byte // see seating.Occupancy.Bytes; nil for general admission
 	Taken   int64  // of general admission
 }
@@ -117,15 +79,14 @@ type SectionMap struct {
 // Counter replaces an event's counter, which was wrong.
 type Counter struct{ AvailableSeats, Oversold int64 }
 
-// Drift is subtracted from the counter's value at the time of the write. Sales change
-// counter and locks together, so they do not change the drift. Another repair does.
+// Drift is subtracted from the counter's value at the time of the write. Sales change counter and locks together, so
+// they do not change the drift. Another repair does.
 type Drift struct {
 	Amount int64
-	// Repairs is the guard: the event was not repaired since the drift was measured.
-	Repairs *int64
-	Former  Former
-	// Quiet is a guard too: the event has available seats before and after, or neither. Otherwise it would have to
-	// be told.
+	// Repairs is a guard: the event was not repaired since the drift was measured.
+	Repairs int64
+	// Quiet is a guard too: the event has available seats both before and after, or neither. Otherwise the change
+	// would have to be reported.
 	Quiet bool
 }
 
@@ -135,11 +96,10 @@ type LockWrite struct {
 	EventID      ID // of the lock as it was read; zero if it names none
 	From, To     holdfast.LockStatus
 	Guard        LockGuard
-	Revision     *int64    // for all guards but AnyRevision
-	Former       Former    // for AtRevision and LiveAtRevision
+	Revision     int64     // for all guards except AnyRevision
 	Before       time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
 	ExpiresAt    time.Time // zero: unchanged
-	BookingID    ID        // zero: unchanged
+	BookingID    ID        // unchanged if it is zero
 	ClearBooking bool
 	EndedBy      holdfast.EndedBy
 	RunID        string
@@ -156,7 +116,7 @@ type LockSeats struct {
 // LockGuard is the condition on a lock in addition to its status.
 type LockGuard int
 
-// The guards of a lock. A guard by time is evaluated by the database's clock at the write.
+// These are the guards of a lock. A guard by time is evaluated by the database's clock at the write.
 const (
 	AnyRevision    LockGuard = iota // the status is enough, because the transaction has read the lock
 	IsDue                           // the lock is due, and has not changed since it was read
@@ -169,54 +129,52 @@ type BookingWrite struct {
 	ID               ID
 	EventID          ID // of the booking as it was read; zero if it names none
 	From, To         holdfast.BookingStatus
-	WindowOpen       bool      // guard: its payment window has not passed at the write
+	WindowOpen       bool      // a guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time // zero: unchanged
-	PaymentReference string    // "": unchanged
-	PaymentID        ID        // zero: unchanged
-	LockID           ID        // zero: unchanged
+	PaymentReference string    // unchanged if it is empty
+	PaymentID        ID        // unchanged if it is zero
+	LockID           ID        // unchanged if it is zero
 	Late             bool      // a late payment was accepted
-	// Quiet: the write changes nothing that can be seen, and leaves the revision. It conflicts with other writes.
-	Quiet bool
-	// ChecksPayment is a guard: the booking is confirmed with the payment PaidBy; zero: with none that is recorded.
-	ChecksPayment bool
-	PaidBy        ID
-	UpdatedAt     time.Time
-	RunID         string
+	// Quiet says that the write changes no visible field, and does not raise the revision. It conflicts with other
+	// writes.
+	Quiet     bool
+	UpdatedAt time.Time
+	RunID     string
 }
 
-// InTime reports whether the guards by the clock hold at now.
+// InTime reports whether the guards by the clock match at now.
 func (p Plan) InTime(now time.Time) bool {
 	return !now.Before(p.NotBefore) && (p.Before.IsZero() || now.Before(p.Before))
 }
 
-// Result is the outcome of a command. Unless the command is refused, it has the lock, the
-// booking or the event that the command is about.
+// Result is the outcome of a command. Unless the command is refused, it contains the lock, the booking or the event
+// of the command.
 type Result struct {
 	Err      error // a refusal
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Event    *holdfast.Event
 	Payment  *holdfast.Payment // of a refused confirmation too
-	Replayed bool              // an earlier request made the lock or the booking
-	// IsLate: nothing is decided. The payment is late, so the confirmation has to be in the queue of the event.
+	Replayed bool              // an earlier request created the lock or the booking
+	// IsLate says that the payment is late, and that nothing is decided: the confirmation has to be submitted to the
+	// queue of the event.
 	IsLate bool
-	// Undecided: the command has no result yet. It goes first in the next batch.
+	// Undecided says that the command has no result yet. It goes first in the next batch.
 	Undecided bool
 
 	Ended      []Ended     // by a sweep
-	Consumed   []ID        // sold locks that a sweep marked CONSUMED
 	Busy       bool        // other processes wrote the event since the previous sweep
 	Correction *Correction // by a repair
-	Corrected  int64       // seats of a map, by a repair
+	Corrected  int64       // number of seats of a map that a repair has corrected
 	Union      *Union      // by a repair of a map
 	IsSuspect  bool        // by a repair of a map: the counter may have to be repaired too
-	WrongTotal bool        // by a repair of a map: totalSeats is not what the plan and the capacities have
+	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
 	Overfull   bool        // by a repair of a map: more is taken of general admission than a section has
 
 	acquired int // 1 + the index in Plan.Acquired
 }
 
-// Acquires reports whether the command makes a lock.
+// Acquires reports whether the command creates a lock.
 func (r Result) Acquires() bool { return r.acquired > 0 && !r.Replayed }
 
 // Ended is a lock or a booking that a sweep expired.
@@ -225,14 +183,14 @@ type Ended struct {
 	Seats         int64 // that came back
 }
 
-// Correction is a counter that was repaired; Before and After are available seats.
+// Correction is a counter that was repaired. Before and After are available seats.
 type Correction struct {
 	EventID                 ID
 	Before, After, Oversold int64
 }
 
-// Complete fills in the data that is known only after the plan was written: the database's
-// clock, and the event. Results point to the plan's locks.
+// Complete fills in the data that is known only after the write: the database's clock, and the event. Results point
+// to the plan's locks.
 func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) {
 	for i := range plan.Acquired {
 		plan.Acquired[i] = plan.AcquiredAt(i, now)
@@ -249,7 +207,7 @@ func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) 
 	}
 }
 
-// AcquiredAt is a new lock as it is written at now.
+// AcquiredAt returns a new lock as it is written at now.
 func (p Plan) AcquiredAt(i int, now time.Time) holdfast.Lock {
 	lock := p.Acquired[i]
 	if lock.ExpiresAt.IsZero() && lock.Status != holdfast.LockBlocked {

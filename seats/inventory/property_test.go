@@ -50,7 +50,7 @@ func (r *comparison) step(g *generator) {
 	r.model.now = r.store.now
 	g.known = g.last
 	if r.store.event != nil {
-		r.seen = append(r.seen, copyOf(r.store.event), presumed())
+		r.seen = append(r.seen, copyOf(r.store.event))
 	}
 	if r.remember {
 		r.remembered = nil
@@ -74,13 +74,6 @@ func (r *comparison) step(g *generator) {
 		}
 		r.run(g.T, batch...)
 	}
-}
-
-// presumed is the event that a process presumes if it has not read it.
-func presumed() *inventory.Event {
-	e := newStore(1 << 40).event
-	e.Name = ""
-	return e
 }
 
 // run carries out a batch, and then the commands that it left undecided.

@@ -1,11 +1,13 @@
 package inventory
 
 import (
+	"slices"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Release ends a lock for its customer, and cancels its open booking. On a released
-// lock it changes nothing.
+// Release ends a lock for its customer, and cancels its open booking. If the lock is released already, it changes
+// nothing.
 type Release struct{ LockID ID }
 
 func (c Release) decide(d *decision) Result {
@@ -31,34 +33,29 @@ func (c Release) decide(d *decision) Result {
 	return Result{Lock: &released.Lock}
 }
 
-// knowsEvent reports whether the event was looked up. A lock whose event does not exist can
-// still be released.
+// knowsEvent reports whether the event was looked up. A lock whose event does not exist can still be released.
 func (d *decision) knowsEvent() bool { return d.ensureEvent() || d.state.Missing }
 
-// Cancel ends a booking, open or confirmed, and restores its seats, unless another booking has
-// sold them. On a cancelled booking it changes nothing.
+// Cancel ends a booking, open or confirmed, and restores its seats. If the booking is cancelled already, it changes
+// nothing.
 type Cancel struct {
 	BookingID, LockID ID
 	EventID           ID // that the booking names; zero: none
-	// OpenOnly refuses a confirmed booking with its code. It is decided with the cancellation,
-	// so that no confirmation comes between the two.
+	// OpenOnly refuses a confirmed booking with its code. It is part of the decision, so that the booking can't be
+	// confirmed in between.
 	OpenOnly bool
 }
 
 func (c Cancel) decide(d *decision) Result {
 	d.ofEvents(c.EventID)
 	b, exists, read := d.booking(c.BookingID)
-	if b.Late { // a late payment may have given it another lock since the command was made
+	if b.Late { // a late payment may have given it another lock since the command was created
 		if c.LockID = b.LockID; d.makes(c.LockID) { // the next batch can release it
 			return Result{Undecided: true}
 		}
 	}
 	lock, hasLock, lockRead := d.lock(c.LockID)
-	sales, salesRead := d.sales[c.LockID]
-	if !salesRead {
-		d.needs.Sold = append(d.needs.Sold, c.LockID)
-	}
-	if !read || !lockRead || !salesRead || !d.knowsEvent() {
+	if !read || !lockRead || !d.knowsEvent() {
 		return Result{}
 	}
 	if !exists {
@@ -67,6 +64,9 @@ func (c Cancel) decide(d *decision) Result {
 	if b.Status == holdfast.BookingCancelled {
 		return Result{Booking: &b}
 	}
+	if d.isCorrupt(c.LockID, b.PaymentID) {
+		return Result{Err: errCorrupt()}
+	}
 	if c.OpenOnly && b.Status == holdfast.BookingConfirmed {
 		return d.refuse(b.Refusal(), UserKey{})
 	}
@@ -74,33 +74,26 @@ func (c Cancel) decide(d *decision) Result {
 		lock = endedLock(b)
 	}
 	err := checkBooking(b, holdfast.CancelBooking, lock.Lock, d.state.Now)
-	if _, held := lock.Status.Next(holdfast.ReleaseLock); err == nil && hasLock && !held { // other software ended it
+	if _, held := lock.Status.Next(holdfast.ReleaseLock); err == nil && hasLock && !held { // its lock ended without it
 		err = lock.Ended(d.state.Now)
 	}
 	if err != nil {
 		d.bumpOpen(b, lock)
 		return d.refuse(err, UserKey{})
 	}
-	if b.Status == holdfast.BookingConfirmed {
-		if !d.returnPayment(b, holdfast.ReasonBookingCancelled, "") {
-			return Result{}
-		}
-		sales--
-		d.sales[c.LockID] = sales
+	if b.Status == holdfast.BookingConfirmed && !d.returnPayment(b, holdfast.ReasonBookingCancelled, "") {
+		return Result{}
 	}
-	switch {
-	case hasLock && sales == 0:
+	if hasLock {
 		d.release(lock, AtRevision, Run{By: holdfast.EndedByAPI})
-	case hasLock && lock.Status == holdfast.LockActive:
-		d.consume(lock, LockWrite{Guard: AtRevision, ClearBooking: lock.BookingID == b.ID})
 	}
 	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
 	return Result{Booking: &b}
 }
 
-// CancelSale ends what a cancelled event has left: its ACTIVE and CONSUMED locks become RELEASED, their bookings
-// CANCELLED, and the payments of these REFUND_DUE. Bookings are those whose lock takes no seats any more. What
-// has ended meanwhile stays as it is.
+// CancelSale ends the locks and bookings of a cancelled event: its ACTIVE and CONSUMED locks become RELEASED, their
+// bookings CANCELLED, and the payments of these bookings REFUND_DUE. Bookings are those whose lock takes no seats
+// any more. Locks and bookings that have ended meanwhile stay unchanged.
 type CancelSale struct {
 	Run
 	LockIDs  []ID
@@ -118,7 +111,7 @@ func (c CancelSale) decide(d *decision) Result {
 		d.booking(ref.Booking)
 		d.lock(ref.Lock)
 	}
-	d.needs.Seats = d.state.Seats == nil && d.state.Now.IsZero() // in the same read
+	d.needs.Seats = d.state.Seats == nil && d.state.Now.IsZero() // read together with the locks
 	switch {
 	case !d.needs.None():
 		return Result{}
@@ -130,11 +123,14 @@ func (c CancelSale) decide(d *decision) Result {
 	result := Result{}
 	for _, id := range c.LockIDs {
 		lock, exists, _ := d.lock(id)
-		if _, held := lock.Status.Next(holdfast.ReleaseLock); !exists || !held || lock.EventID != d.event.ID || lock.Seats == 0 {
+		if _, held := lock.Status.Next(holdfast.ReleaseLock); !exists || !held || lock.EventID != d.event.ID {
 			continue
 		}
-		ended := Ended{Lock: id, Seats: lock.Seats}
-		for _, b := range d.liveBookings(id) {
+		ended, bookings := Ended{Lock: id, Seats: lock.Seats}, d.liveBookings(id)
+		if slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return d.isCorrupt(b.PaymentID) }) {
+			continue // its booking can't be cancelled
+		}
+		for _, b := range bookings {
 			if c.cancel(d, b) {
 				ended.Booking = b.ID
 			}
@@ -145,7 +141,8 @@ func (c CancelSale) decide(d *decision) Result {
 	for _, ref := range c.Bookings {
 		b, exists, _ := d.booking(ref.Booking)
 		lock, hasLock, _ := d.lock(ref.Lock)
-		if _, held := lock.Status.Next(holdfast.ReleaseLock); exists && (!hasLock || !held) && c.cancel(d, b) {
+		_, held := lock.Status.Next(holdfast.ReleaseLock)
+		if isEnded := !hasLock || !held; exists && isEnded && !d.isCorrupt(ref.Lock, b.PaymentID) && c.cancel(d, b) {
 			result.Ended = append(result.Ended, Ended{Booking: b.ID, Lock: ref.Lock})
 		}
 	}
@@ -155,7 +152,7 @@ func (c CancelSale) decide(d *decision) Result {
 	return result
 }
 
-// guard is of its locks: the transaction that holds the event has read them.
+// guard returns the guard of the locks: the transaction that holds the event has read them.
 func (c CancelSale) guard(d *decision) LockGuard {
 	if d.state.Held {
 		return AnyRevision
@@ -175,7 +172,7 @@ func (c CancelSale) cancel(d *decision, b holdfast.Booking) bool {
 	return true
 }
 
-// endedLock stands in for the lock of a booking, if that lock does not exist.
+// endedLock returns a substitute for the lock of a booking, if that lock does not exist.
 func endedLock(b holdfast.Booking) Lock {
 	return Lock{Lock: holdfast.Lock{ID: b.LockID, EventID: b.EventID, Status: holdfast.LockExpired}}
 }

@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"pgregory.net/rapid"
 
@@ -13,7 +12,7 @@ import (
 )
 
 // hallOf is a hall with a section "main" of the category "stalls", one row for each string, and the
-// standing section of four places. A seat is its ID, with a star if it is accessible; a bar is a gap.
+// standing section of four places. A seat is its ID, with a star if it is accessible, and a plus if it is a companion seat; a bar is a gap.
 func hallOf(rows ...string) holdfast.SeatingPlan {
 	main := holdfast.Section{Key: "main", Name: "Main", Category: "stalls"}
 	for i, seats := range rows {
@@ -23,7 +22,9 @@ func hallOf(rows ...string) holdfast.SeatingPlan {
 				row.Seats = append(row.Seats, nil)
 				continue
 			}
-			row.Seats = append(row.Seats, &holdfast.Seat{ID: strings.TrimSuffix(id, "*"), Accessible: strings.HasSuffix(id, "*")})
+			row.Seats = append(row.Seats, &holdfast.Seat{
+				ID: strings.TrimRight(id, "*+"), Accessible: strings.HasSuffix(id, "*"), Companion: strings.HasSuffix(id, "+"),
+			})
 		}
 		main.Rows = append(main.Rows, row)
 	}
@@ -41,72 +42,15 @@ func named(n int, seats string) inventory.Acquire {
 	return c
 }
 
-// best asks for Alice's lock number n on the best available seats.
-func best(n int, seats int64, b holdfast.BestAvailable) inventory.Acquire {
-	c := acquire(n, seats)
-	c.Wish.Best = &b
-	return c
-}
-
-// stand asks for Alice's lock number n on general admission.
-func stand(n int, seats int64) inventory.Acquire {
-	c := acquire(n, seats)
-	c.Wish.Section = standing
-	return c
-}
-
 // changeTo changes the seats of lock 1 to what an acquisition asks for.
 func changeTo(c inventory.Acquire) inventory.ChangeSeats {
 	return inventory.ChangeSeats{LockID: lockID(1), Seats: c.Seats, Wish: c.Wish}
-}
-
-func block(n int, seats string) inventory.Block {
-	return inventory.Block{SeatIDs: strings.Fields(seats), LockID: lockID(n)}
-}
-
-func unblock(seats string) inventory.Unblock {
-	return inventory.Unblock{SeatIDs: strings.Fields(seats)}
 }
 
 // holds puts Alice's live lock number n on seats into the store.
 func (s *store) holds(t rapid.TB, n int, seats string) *store {
 	t.Helper()
 	return s.withSeats(t, n, holdfast.LockActive, in(minutes(10)), strings.Fields(seats)...)
-}
-
-// held puts Alice's lock number n on seats, whose time has passed, into the store.
-func (s *store) held(t rapid.TB, n int, seats string) *store {
-	t.Helper()
-	return s.withSeats(t, n, holdfast.LockActive, begin.Add(-time.Minute), strings.Fields(seats)...)
-}
-
-// blocks puts the venue's lock number n on seats into the store.
-func (s *store) blocks(t rapid.TB, n int, seats string) *store {
-	t.Helper()
-	return s.withSeats(t, n, holdfast.LockBlocked, time.Time{}, strings.Fields(seats)...)
-}
-
-// selling puts lock number n on seats, which other software has sold but left ACTIVE, into the store.
-func (s *store) selling(t rapid.TB, n int, seats string) *store {
-	t.Helper()
-	return s.held(t, n, seats).withBooking(n, holdfast.BookingConfirmed, begin.Add(-time.Minute))
-}
-
-// wantSeats compares the seats of lock number n, which may be a section's key for each seat.
-func (s *store) wantSeats(t testing.TB, n int, status holdfast.LockStatus, want string) {
-	t.Helper()
-	lock := s.locks[lockID(n)]
-	if lock == nil {
-		t.Errorf("lock %d is missing, want it %s on %s", n, status, want)
-		return
-	}
-	got := strings.Join(lock.SeatIDs, " ")
-	if lock.Section != "" {
-		got = strings.TrimSpace(strings.Repeat(lock.Section+" ", int(lock.Seats)))
-	}
-	if lock.Status != status || got != want || lock.Seats != int64(len(strings.Fields(want))) {
-		t.Errorf("lock %d is %s on %d seats %q, want %s on %q", n, lock.Status, lock.Seats, got, status, want)
-	}
 }
 
 // wantTaken compares the taken seats of the hall, in plan order, with those of the stored map.
@@ -131,8 +75,4 @@ func wantDetails(t testing.TB, r reply, code holdfast.Code, want any) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("refused with %+v, want %+v", got, want)
 	}
-}
-
-func equalStrings(a, b []string) bool {
-	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
 }

@@ -95,6 +95,7 @@ func (g *seatGenerator) hall() holdfast.SeatingPlan {
 		plan.FocalPoint = &holdfast.Point{X: g.coordinate(), Y: g.coordinate()}
 	}
 	accessible, gaps, placed := draw(g.generator, "accessible", false, true), draw(g.generator, "gaps", false, true), g.oneOf("placed", 4)
+	companions := draw(g.generator, "companions", false, true)
 	for left := draw(g.generator, "rows", 3, 2, 1); left > 0; {
 		section := holdfast.Section{Key: fmt.Sprintf("s%d", len(plan.Sections)), Name: "Section", Category: g.category(plan)}
 		for n := range g.number("rows of the section", 1, left) {
@@ -106,6 +107,7 @@ func (g *seatGenerator) hall() holdfast.SeatingPlan {
 					continue
 				}
 				seat := &holdfast.Seat{ID: fmt.Sprintf("%s-%s-%d", section.Key, row.Key, i+1), Accessible: accessible && g.oneOf("accessible seat", 3)}
+				seat.Companion = companions && g.oneOf("companion seat", 3)
 				if g.oneOf("category of its own", 6) {
 					seat.Category = g.category(plan)
 				}

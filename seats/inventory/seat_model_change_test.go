@@ -33,6 +33,8 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 	}
 	if most := m.event.MaxSeatsPerUser; most > 0 && c.Seats > lock.Seats && held-lock.Seats+c.Seats > most {
 		return refused("SEAT_LIMIT_REACHED")
+	} else if most > 0 && c.Seats > lock.Seats {
+		m.endDueOf(lock.UserID, ID{})
 	}
 	if m.event.Status == "CANCELLED" || m.event.Status != "ON_SALE" && c.Seats > lock.Seats {
 		return refused("EVENT_NOT_ON_SALE")

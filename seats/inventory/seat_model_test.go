@@ -89,9 +89,9 @@ func (m *seatModel) holder(seat string) *modelLock {
 	return nil
 }
 
-// isOver reports whether the lock's time has passed and no CONFIRMED booking keeps it.
+// isOver reports whether the lock's time has passed.
 func (m *seatModel) isOver(l *modelLock) bool {
-	return l.Status == "ACTIVE" && m.isDue(l.ExpiresAt) && !m.isSold(l.ID) && l.Seats > 0
+	return l.Status == "ACTIVE" && m.isDue(l.ExpiresAt)
 }
 
 func (m *seatModel) expire(l *modelLock) { l.Status, l.by = "EXPIRED", "reclaim" }

@@ -96,15 +96,13 @@ func (r *hallComparison) recall(g *seatGenerator) {
 		return
 	}
 	r.seen = append(r.seen, memory{copyOf(r.store.event), r.store.seats.occupancy()})
-	switch draw(g.generator, "remembered", "last", "last", "last", "earlier", "event", "presumed", "nothing") {
+	switch draw(g.generator, "remembered", "last", "last", "last", "earlier", "event", "nothing") {
 	case "last":
 	case "earlier":
 		earlier := draw(g.generator, "earlier", r.seen...)
 		r.remembered, r.seats = copyOf(earlier.event), cloneOf(earlier.seats)
 	case "event":
 		r.seats = nil
-	case "presumed":
-		r.remembered, r.seats = presumed(), nil
 	default:
 		r.remembered, r.seats = nil, nil
 	}
@@ -174,8 +172,6 @@ func (m *seatModel) adoptEnded(s *store) {
 		case stored == nil:
 		case m.isOver(l) && stored.Status == "EXPIRED" && s.ends[id].by == "reclaim":
 			m.expire(l)
-		case l.Status == "ACTIVE" && m.isDue(l.ExpiresAt) && m.isSold(id) && stored.Status == "CONSUMED":
-			l.Status = "CONSUMED"
 		}
 	}
 }

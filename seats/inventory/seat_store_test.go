@@ -145,11 +145,11 @@ func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 	if n.Seats {
 		state.Seats = s.seats.occupancy()
 	}
-	state.Holders, state.Blocks = map[string]*inventory.DueLock{}, map[string]*inventory.Lock{}
+	state.Holders, state.Blocks = map[string]*inventory.Lock{}, map[string]*inventory.Lock{}
 	for _, id := range n.Holders {
 		state.Holders[id] = nil
 		if holder := s.holder(id); holder != nil && s.isReclaimable(holder) {
-			state.Holders[id] = pointer(s.dueLock(holder))
+			state.Holders[id] = copyOf(holder)
 		}
 	}
 	for _, id := range n.Blocks {
@@ -163,7 +163,7 @@ func (s *store) loadSeats(n inventory.Needs, state *inventory.State) {
 // loadUnion is what the live locks take, as far as the hall has it: the event's or, with its own capacities, the
 // one of a plan.
 func (s *store) loadUnion(in ID) *inventory.Union {
-	u := &inventory.Union{Holders: map[string]int{}}
+	u := &inventory.Union{}
 	if s.seats == nil || s.event == nil {
 		return u
 	}
@@ -187,9 +187,7 @@ func (s *store) loadUnion(in ID) *inventory.Union {
 			if seen[id] == 1 {
 				u.Doubles = append(u.Doubles, id)
 			}
-			if seen[id]++; seen[id] > 1 {
-				u.Holders[id] = seen[id]
-			}
+			seen[id]++
 			if made.seats.model.ByID[id] == nil {
 				u.Missing = append(u.Missing, id)
 			}
@@ -218,10 +216,6 @@ func (s *store) holder(seatID string) *inventory.Lock {
 
 func (s *store) isReclaimable(l *inventory.Lock) bool {
 	return l.Status == holdfast.LockActive && l.Due(s.now) && l.Seats > 0
-}
-
-func (s *store) dueLock(l *inventory.Lock) inventory.DueLock {
-	return inventory.DueLock{Lock: *copyOf(l), Sold: s.sales(l.ID) > 0}
 }
 
 // writeMaps carries out the part of an event's write that is about seats.

@@ -7,26 +7,26 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// claim is what a command gets of what it wished for.
+// claim has the seats that a command gets for its wish.
 type claim struct {
 	LockSeats
 	places []seating.Place // of numbered seats
 }
 
-// had is what a lock has so far, if it exchanges its seats: they are free in the map, and restored in the
-// counter.
-type had struct {
+// previousSeats are the present seats of a lock that exchanges its seats: they are free in the map, and restored in
+// the counter.
+type previousSeats struct {
 	seats   int64
 	places  []seating.Place // numbered
 	section int             // of general admission
-	general int64           // so much was freed in the section
+	general int64           // the number of seats that were freed in the section
 }
 
-// take claims seats for a wish: it takes them from the counter and, in a seated event, from the map.
-// Due locks that are in the way end first. If claimed is false, the result is a refusal, or the command is
-// undecided. A lock that is to have no more seats than it had fits an oversold event too, and a section of general
-// admission in which more is taken than it has.
-func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result, claimed bool) {
+// claimSeats claims seats for a wish: it subtracts them from the counter and, in a seated event, marks them in the
+// map. It first ends the due locks that have them. If claimed is false, the result is a refusal, or the command is
+// undecided. A lock that is to have no more seats than before is possible even if the event is oversold, or if more
+// is taken of its section of general admission than the section has.
+func (d *decision) claimSeats(w wished, old previousSeats, key UserKey) (c claim, result Result, claimed bool) {
 	c.Seats = w.seats
 	switch {
 	case w.named != nil:
@@ -48,7 +48,7 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 		}
 		d.counter.acquire(w.seats)
 	} else {
-		d.counter.takeAgain(w.seats)
+		d.counter.undoRestore(w.seats)
 	}
 	d.countedBy = d.command
 	if w.general {
@@ -61,15 +61,15 @@ func (d *decision) take(w wished, old had, key UserKey) (c claim, result Result,
 	return c, Result{}, true
 }
 
-// isDecided reports whether a step of a command has its result: a refusal, or none in this batch.
+// isDecided reports whether a step of a command has a result: a refusal, or undecided in this batch.
 func isDecided(r Result) bool { return r.Err != nil || r.Undecided }
 
-// makeRoom reclaims due locks, soonest expiry first, until the seats of a wish are available. Its result is empty if
+// makeRoom reclaims due locks, soonest expiry first, until the seats of a wish are available. The result is empty if
 // they are.
-func (d *decision) makeRoom(w wished, old had, key UserKey, available func() int64) Result {
+func (d *decision) makeRoom(w wished, old previousSeats, key UserKey, available func() int64) Result {
 	for available() < w.seats {
 		if d.state.Due == nil {
-			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
+			d.needs.Due = MaxReclaim
 			return d.refuse(d.tooFewFor(w, old, available()), key)
 		}
 		if !d.reclaim() {
@@ -83,10 +83,10 @@ func (d *decision) makeRoom(w wished, old had, key UserKey, available func() int
 	return Result{}
 }
 
-// tooFewFor refuses a wish of an event that has too few seats. Named seats may be free in the map all the same: a lock
-// of other software that does not say where its seats are counts in the event alone. Then each seat is refused that
-// the lock does not have already.
-func (d *decision) tooFewFor(w wished, old had, available int64) *holdfast.Error {
+// tooFewFor refuses a wish because the event has too few seats. Named seats may still be free in the map: a lock
+// that does not say where its seats are counts in the event alone. Then every seat is refused that the lock does not
+// have already.
+func (d *decision) tooFewFor(w wished, old previousSeats, available int64) *holdfast.Error {
 	if w.named == nil {
 		return tooFew(w.seats, available)
 	}
@@ -95,7 +95,7 @@ func (d *decision) tooFewFor(w wished, old had, available int64) *holdfast.Error
 		With(holdfast.SeatsUnavailable{Requested: w.seats, Available: available, Unavailable: d.seatIDs(others)})
 }
 
-// mayHaveMoreDue reports whether locks may be due that were not read.
+// mayHaveMoreDue reports whether there may be due locks that were not read.
 func (d *decision) mayHaveMoreDue() bool { return len(*d.state.Due) >= MaxReclaim || d.madeDue }
 
 func tooFew(requested, available int64) *holdfast.Error {
@@ -103,7 +103,8 @@ func tooFew(requested, available int64) *holdfast.Error {
 		With(holdfast.SeatsUnavailable{Requested: requested, Available: available})
 }
 
-// tooFewOfAKind refuses a pick, which is of one category and one section, and has as many accessible seats as it asks for.
+// tooFewOfAKind refuses a pick, which is in one category and one section, and has as many accessible seats as it
+// asks for.
 func tooFewOfAKind(w seating.Wish, available int64) *holdfast.Error {
 	requested := int64(w.Seats)
 	if available < requested {
@@ -149,9 +150,10 @@ func seatsTaken(places []seating.Place, unavailable []string) *holdfast.Error {
 		With(holdfast.SeatsUnavailable{Requested: n, Available: n - int64(len(unavailable)), Unavailable: unavailable})
 }
 
-// holdersOf finds the due locks that have some of the places, and the places that are not available. known is
-// false if the locks have to be read first: unavailable has what it is if they are not due.
-func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavailable []seating.Place, known bool) {
+// holdersOf finds the due locks that have some of the places, and the places that are not available. known is false
+// if the locks have to be read first: unavailable then has the places that are unavailable if their locks are not
+// due.
+func (d *decision) holdersOf(places []seating.Place) (holders []Lock, unavailable []seating.Place, known bool) {
 	known = true
 	for i, p := range places {
 		if !d.state.Seats.Taken(p) {
@@ -164,18 +166,16 @@ func (d *decision) holdersOf(places []seating.Place) (holders []DueLock, unavail
 		case !read:
 			d.needHolder(id)
 			unavailable, known = append(unavailable, p), false
-		case holder == nil || holder.Sold || d.hasEnded(holder.ID):
-			unavailable = append(unavailable, p) // another command of this batch has it, if that lock has ended
-		case d.rivals[id] > 1: // other locks have it too
-			unavailable = append(unavailable, p)
-		case !slices.ContainsFunc(holders, func(h DueLock) bool { return h.ID == holder.ID }):
+		case holder == nil || d.hasEnded(holder.ID):
+			unavailable = append(unavailable, p) // if its lock has ended, another command of this batch has the place
+		case !slices.ContainsFunc(holders, func(h Lock) bool { return h.ID == holder.ID }):
 			holders = append(holders, *holder)
 		}
 	}
 	return holders, unavailable, known
 }
 
-// needHolder notes that the due lock of a seat is needed. Many customers of a batch often want the same few seats.
+// needHolder adds the due lock of a seat to the needs. Many customers of a batch often want the same few seats.
 func (d *decision) needHolder(seatID string) {
 	const compared = 16 // bounds the search
 	if list := d.needs.Holders; !slices.Contains(list[max(0, len(list)-compared):], seatID) {
@@ -197,14 +197,14 @@ func (d *decision) hasEnded(id ID) bool {
 	return ok && changed.Status != holdfast.LockActive
 }
 
-// pickBest picks the best available seats. All due locks of the event end before a refusal, and before
-// seats that are not together are picked.
+// pickBest picks the best available seats. It ends all due locks of the event before it refuses, and before it picks
+// seats that are not together.
 func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Result) {
 	w.Settled = d.state.Due != nil && len(d.due) == 0 && !d.mayHaveMoreDue()
 	answer := d.state.Seats.Best(w, nil)
 	if answer.Outcome == seating.SettleFirst {
 		if d.state.Due == nil {
-			d.needs.Due, d.needs.Reclaim = MaxReclaim, true
+			d.needs.Due = MaxReclaim
 			return nil, d.refuse(tooFew(int64(w.Seats), 0), key)
 		}
 		for d.reclaim() {
@@ -228,17 +228,17 @@ func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Resul
 	}
 }
 
-// takePlaces takes free seats in the map.
+// takePlaces marks free seats as taken in the map.
 func (d *decision) takePlaces(places []seating.Place) {
 	for _, p := range places {
 		d.state.Seats.Take(p)
 	}
 }
 
-// giveBack returns a lock's seats to the event, if the event exists. A lock of other software may not
-// say where its seats are, or name seats that the plan does not have: they count in the event alone. general is
-// how much of general admission was freed.
-func (d *decision) giveBack(seats int64, seatIDs []string, section string) (general int64) {
+// returnSeats returns a lock's seats to the event, if the event exists. A lock may not say where its seats are, or
+// may name seats that the plan does not have: those count in the event alone. general is the number of seats that
+// were freed in general admission.
+func (d *decision) returnSeats(seats int64, seatIDs []string, section string) (general int64) {
 	if d.state.Event == nil || !d.ensureSeats() {
 		return 0
 	}
@@ -255,15 +255,15 @@ func (d *decision) giveBack(seats int64, seatIDs []string, section string) (gene
 }
 
 func (d *decision) freePlaces(seatIDs []string) {
-	for n, id := range seatIDs {
-		if p, found := d.state.Seats.Hall().Find(id); found && !d.othersHave(id, seatIDs[:n]) {
+	for _, id := range seatIDs {
+		if p, found := d.state.Seats.Hall().Find(id); found {
 			d.state.Seats.Free(p)
 		}
 	}
 }
 
 // writeMaps plans the write of the maps of the sections that this decision has changed. If these are most of the
-// hall, it writes all: one field costs MongoDB less time than many.
+// hall, it writes all maps: one field costs MongoDB less time than many.
 func (d *decision) writeMaps(w *EventWrite) {
 	if d.state.Seats == nil {
 		return

@@ -18,7 +18,7 @@ func TestExtend_IsWrittenBeforeTheEarliestWindowEnds(t *testing.T) {
 			s := newStore(5).withLock(1, 2, "ACTIVE", in(minutes(10)))
 			state := inventory.State{
 				Now: begin, Event: copyOf(s.event), Locks: map[ID]*inventory.Lock{lockID(1): s.locks[lockID(1)]},
-				Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{}, Sold: map[ID]int{lockID(1): 0},
+				Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{},
 			}
 			for i, window := range windows {
 				b := &holdfast.Booking{ID: bookingID(i + 1), LockID: lockID(1), EventID: eventID, Status: holdfast.BookingPending}
@@ -31,20 +31,4 @@ func TestExtend_IsWrittenBeforeTheEarliestWindowEnds(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A due lock that other software sold does not count for its user until a batch notices. The rest
-// of the batch counts its seats.
-func TestLimits_CountASoldLockThatTheBatchNotices(t *testing.T) {
-	s := newStore(6).withLock(1, 2, "ACTIVE", begin).withBooking(1, "CONFIRMED", in(-time.Minute)).withLock(3, 1, "ACTIVE", in(time.Hour))
-	s.event.MaxSeatsPerUser = 4
-	ofBob := acquire(2, 4)
-	ofBob.UserID = bob
-	p := &pipeline{store: s, rules: theRules}
-	results := p.batch(t, release, ofBob, acquire(4, 2), acquire(5, 1))
-	wantCode(t, results[0], holdfast.CodeLockConsumed)
-	wantCode(t, results[1], holdfast.CodeSeatsUnavailable)
-	wantCode(t, results[2], holdfast.CodeSeatLimitReached)
-	wantCode(t, results[3], "")
-	s.wantLock(t, 1, "CONSUMED")
 }

@@ -27,7 +27,7 @@ type store struct {
 	payments map[ID]*holdfast.Payment
 	ends     map[ID]ending // what ended a lock
 	runID    string        // of the run that changed the event last
-	fences   int           // how often the event was fenced
+	refusals int           // how often the event was held for a refusal
 	seats    *storedSeats  // nil: the event is unseated
 }
 
@@ -41,8 +41,7 @@ func newStore(seats int64) *store {
 	return &store{
 		now: begin,
 		event: &inventory.Event{
-			Event:    holdfast.Event{ID: eventID, Name: "Show", TotalSeats: seats, AvailableSeats: seats, Status: holdfast.OnSale},
-			HasTotal: true, Countable: true,
+			Event: holdfast.Event{ID: eventID, Name: "Show", TotalSeats: seats, AvailableSeats: seats, Status: holdfast.OnSale},
 		},
 		locks: map[ID]*inventory.Lock{}, bookings: map[ID]*holdfast.Booking{}, ends: map[ID]ending{}, payments: map[ID]*holdfast.Payment{},
 	}
@@ -105,18 +104,15 @@ func (s *store) taken() (sum int64) {
 
 // load reads what is needed.
 func (s *store) load(n inventory.Needs) inventory.State {
-	if n.Fence && s.event != nil {
-		s.fences++
+	if n.Hold && s.event != nil {
+		s.refusals++
 	}
 	state := inventory.State{
-		Now: s.now, Event: copyOf(s.event), Missing: s.event == nil, Fenced: n.Fence && s.event != nil,
-		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{}, Sold: map[ID]int{},
+		Now: s.now, Event: copyOf(s.event), Missing: s.event == nil,
+		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{},
 	}
 	for _, id := range n.Bookings {
 		state.Bookings[id] = copyOf(s.bookings[id])
-	}
-	for _, id := range n.Sold {
-		state.Sold[id] = s.sales(id)
 	}
 	for _, id := range n.Locks {
 		state.Locks[id] = copyOf(s.locks[id])
@@ -153,12 +149,12 @@ func (s *store) loadKeys(n inventory.Needs, state *inventory.State) {
 
 func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
 	if n.Due > 0 || len(n.DueAmong) > 0 {
-		due := []inventory.DueLock{}
+		due := []inventory.Lock{}
 		for _, l := range s.ofEvent(s.isReclaimable) {
 			if len(n.DueAmong) > 0 && !slices.Contains(n.DueAmong, l.ID) || len(n.DueAmong) == 0 && len(due) == n.Due {
 				continue
 			}
-			due = append(due, s.dueLock(l))
+			due = append(due, *copyOf(l))
 		}
 		state.Due = &due
 	}
@@ -176,8 +172,21 @@ func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
 				held.Seats += l.Seats
 			case !l.Due(s.now):
 				held.Seats, held.Locks = held.Seats+l.Seats, held.Locks+1
+			default:
+				held.Due++
 			}
 		}
 		state.Holdings[user] = held
+	}
+	for _, user := range n.DueOf {
+		if state.DueOf == nil {
+			state.DueOf = map[ID][]inventory.Lock{}
+		}
+		state.DueOf[user] = nil
+		for _, l := range s.ofEvent(s.isReclaimable) {
+			if l.UserID == user {
+				state.DueOf[user] = append(state.DueOf[user], *copyOf(l))
+			}
+		}
 	}
 }

@@ -30,14 +30,13 @@ func (d *decision) ensureSeats() bool {
 	return true
 }
 
-// inHall finds what a wish asks for in the event's hall, and refuses a wish that does not fit it. The
-// map must be known.
+// inHall finds what a wish asks for in the event's hall, and refuses a wish that does not match the hall. The map
+// must be known.
 func (d *decision) inHall(seats int64, w holdfast.Wish) (wished, *holdfast.Error) {
 	switch {
 	case !d.isSeated() && w.IsZero():
 		return wished{seats: seats}, nil
 	case !d.isSeated():
-		d.needs.Seats = d.needs.Seats || d.state.Now.IsZero() // a remembered event may only be presumed to have none
 		return wished{}, holdfast.RefuseInput(w.Field(), "The event has no seating plan. Give the number of seats alone.")
 	case len(w.SeatIDs) > 0:
 		return d.namedInHall(seats, w)
@@ -73,23 +72,23 @@ func (d *decision) namedInHall(seats int64, w holdfast.Wish) (wished, *holdfast.
 	return wished{seats: seats, named: places}, nil
 }
 
-// places finds seats in the hall, in plan order. It refuses a seat that the plan does not have, and one
-// that is named twice.
+// places finds seats in the hall, in plan order. It refuses a seat that the plan does not have, and one that is
+// named twice.
 func (d *decision) places(seatIDs []string) ([]seating.Place, *holdfast.Error) {
 	hall := d.state.Seats.Hall()
 	places := make([]seating.Place, 0, len(seatIDs))
 	var place seating.Place
-	for _, id := range seatIDs {
+	for i, id := range seatIDs {
 		var found bool
 		if place, found = hall.FindAfter(place, []byte(id)); !found {
-			return nil, holdfast.RefuseInput("body.seatIds", "The plan has no seat %q.", id)
+			return nil, holdfast.RefuseInput("body.seatIds", "The plan does not have seat number %d of the list.", i+1)
 		}
 		places = append(places, place)
 	}
 	slices.SortFunc(places, seating.Place.Compare)
 	for i := 1; i < len(places); i++ {
 		if places[i] == places[i-1] {
-			return nil, holdfast.RefuseInput("body.seatIds", "The seat %q is named twice.", hall.Seat(places[i]).ID)
+			return nil, holdfast.RefuseInput("body.seatIds", "A seat is named twice. Name each seat once.")
 		}
 	}
 	return places, nil
@@ -107,19 +106,19 @@ func (d *decision) bestInHall(seats int64, b holdfast.BestAvailable) (wished, *h
 		}
 		wish.Section = section
 	}
-	for _, key := range b.Categories {
+	for i, key := range b.Categories {
 		category, found := hall.FindCategory(key)
 		if !found {
-			return wished{}, holdfast.RefuseInput("body.bestAvailable.categories", "The plan has no category %q.", key)
+			return wished{}, holdfast.RefuseInput("body.bestAvailable.categories", "The plan does not have category number %d of the list.", i+1)
 		}
-		if !slices.Contains(wish.Categories, category) { // a second time it says nothing
+		if !slices.Contains(wish.Categories, category) { // a category that is named twice counts once
 			wish.Categories = append(wish.Categories, category)
 		}
 	}
 	return wished{seats: seats, best: &wish}, nil
 }
 
-// opensAccessible reports whether accessible seats are like any other.
+// opensAccessible reports whether accessible seats are sold like any other.
 func (d *decision) opensAccessible() bool {
 	return d.event.Seating.AccessiblePolicy == holdfast.AccessibleOpen
 }

@@ -5,23 +5,23 @@ import "github.com/holdfast-dev/holdfast"
 // Wish asks for the best available seats.
 type Wish struct {
 	Seats int // 1 to holdfast.MaxNamedSeats
-	// Categories has the numbers of the categories, the preferred one first; nil: all, in the
+	// Categories has the numbers of the categories, the preferred one first; nil means all, in the
 	// plan's order. A pick is of one category.
 	Categories []int
 	Section    int  // the only section, or AnySection
-	Accessible int  // how many of the seats are accessible, exactly; 0 to Seats
-	Required   bool // adjacent seats or none
-	// Open says that accessible seats are like any other. A wish that asks for accessible seats
-	// gets exactly as many of them all the same.
+	Accessible int  // exact number of accessible seats, 0 to Seats
+	Required   bool // refuse if the seats would not be adjacent
+	// Open is set if accessible seats are like any other. A wish that asks for accessible seats
+	// gets exactly as many of them anyway.
 	Open bool
-	// Settled says that no lock of the event is due.
+	// Settled is set if no lock of the event is due.
 	Settled bool
 }
 
 // AnySection is for a wish that names no section.
 const AnySection = -1
 
-// Outcome says what has become of a wish.
+// Outcome is the result of a wish.
 type Outcome uint8
 
 // The outcomes of a wish.
@@ -34,12 +34,12 @@ const (
 	InPieces                    // the seats are the longest runs of one section
 )
 
-// Answer is what a wish gets.
+// Answer is the answer to a wish.
 type Answer struct {
 	Outcome   Outcome
 	Places    []Place // in plan order; none if the wish is refused or undecided
-	Available int64   // refused: the free seats that the wish could have used
-	Longest   int64   // NotTogether: how many of the seats asked for are together
+	Available int64   // of a refused wish, the free seats that it could have used
+	Longest   int64   // of a NotTogether, how many of the requested seats are together
 }
 
 // Granted reports whether the wish gets seats.
@@ -52,6 +52,10 @@ func (a Answer) Granted() bool { return a.Outcome >= Together }
 // seat come first, then other adjacent seats, then the longest runs of free seats of the section
 // that needs the fewest. Among picks of one kind the lowest sum of distances wins, ties by plan
 // order; without a focal point, section and row come before the distance.
+//
+// Unless open, a wish without accessible seats gets companion seats only where the category has no other pick, and
+// those next to a free accessible seat last. With accessible seats, picks that have free companion seats next to each
+// of these come first among picks of one kind.
 //
 // A wish outside its limits is Unavailable.
 func (o *Occupancy) Best(w Wish, buffer []Place) Answer {
@@ -67,21 +71,23 @@ func (o *Occupancy) Best(w Wish, buffer []Place) Answer {
 		if !o.hall.has(a.category, w.Section) {
 			continue
 		}
-		if u, pick := o.adjacent(&a, w.Section); u != nil {
-			outcome := Together
-			if pick.key >= leavesSingle {
-				outcome = LeavesSingle
+		for _, a.companions = range o.rules(&a) {
+			if u, pick := o.adjacent(&a, w.Section); u != nil {
+				outcome := Together
+				if pick.key >= leavesSingle {
+					outcome = LeavesSingle
+				}
+				return Answer{Outcome: outcome, Places: o.appendPick(buffer, u, &a, pick)}
 			}
-			return Answer{Outcome: outcome, Places: o.appendPick(buffer, u, &a, pick)}
-		}
-		if w.Required {
-			continue
-		}
-		if !w.Settled {
-			return Answer{Outcome: SettleFirst}
-		}
-		if places, ok := o.inPieces(buffer, &a, w.Section); ok {
-			return Answer{Outcome: InPieces, Places: places}
+			if w.Required {
+				continue
+			}
+			if !w.Settled {
+				return Answer{Outcome: SettleFirst}
+			}
+			if places, ok := o.inPieces(buffer, &a, w.Section); ok {
+				return Answer{Outcome: InPieces, Places: places}
+			}
 		}
 	}
 	if !w.Settled {
@@ -117,11 +123,27 @@ func (h *Hall) has(category, section int) bool {
 	return h.sections[section].mask(category) != nil
 }
 
-// adjacent finds the best pick of adjacent seats; nil: there is none.
+// adjacent finds the best pick of adjacent seats; nil if there is none.
 func (o *Occupancy) adjacent(a *ask, only int) (*unit, rowPick) {
-	if !a.exact && only == AnySection {
+	switch {
+	case !a.exact && only == AnySection:
 		return o.best(a)
+	case !a.exact || a.open || !o.hall.companions:
+		return o.inRows(a, only)
 	}
+	attended := *a
+	attended.attended = true
+	u, pick := o.inRows(&attended, only)
+	if u == nil || pick.key >= leavesSingle {
+		if other, better := o.inRows(a, only); u == nil || better.key < leavesSingle {
+			return other, better
+		}
+	}
+	return u, pick
+}
+
+// inRows looks at each row for the best pick of adjacent seats.
+func (o *Occupancy) inRows(a *ask, only int) (*unit, rowPick) {
 	p := &o.hall.pools[a.category]
 	var unit *unit
 	best := rowPick{key: noPick}
@@ -148,7 +170,7 @@ func (o *Occupancy) adjacent(a *ask, only int) (*unit, rowPick) {
 	return unit, best
 }
 
-// refuse says why a wish gets nothing.
+// refuse returns the refusal of a wish that can't be granted.
 func (o *Occupancy) refuse(w Wish) Answer {
 	var others, accessible int64
 	for i := range o.wished(w) {

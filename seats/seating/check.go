@@ -8,10 +8,10 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// MaxProblems is how many problems Check says at most. A plan with more of them is mended step by step.
+// MaxProblems is the maximum number of problems that Check returns. A plan with more of them is corrected step by step.
 const MaxProblems = 100
 
-// Check says what is wrong with a plan, at most the first MaxProblems, and nothing if the plan
+// Check returns what is wrong with a plan: at most the first MaxProblems, and nothing if the plan
 // is valid. A problem's location is a path such as sections[3].rows[2].seats[7].id.
 func Check(plan holdfast.SeatingPlan) []holdfast.FieldError {
 	c := checker{plan: &plan, categories: make(map[string]bool, len(plan.Categories)), seats: map[string]location{}}
@@ -35,10 +35,10 @@ func Check(plan holdfast.SeatingPlan) []holdfast.FieldError {
 		c.section(at, &plan.Sections[i])
 	}
 	if c.numbered > holdfast.MaxPlanSeats {
-		c.add(top, "sections", "The rows have %d seats; a plan has at most %d.", c.numbered, holdfast.MaxPlanSeats)
+		c.add(top, "sections", "The rows have %d seats; a plan must have at most %d.", c.numbered, holdfast.MaxPlanSeats)
 	}
 	if total := int64(c.numbered) + c.capacities; total > holdfast.MaxSeats {
-		c.add(top, "sections", "The rows and capacities have %d seats; a plan has at most %d.", total, holdfast.MaxSeats)
+		c.add(top, "sections", "The rows and capacities have %d seats; a plan must have at most %d.", total, holdfast.MaxSeats)
 	}
 	return c.problems
 }
@@ -47,7 +47,7 @@ type checker struct {
 	plan       *holdfast.SeatingPlan
 	problems   []holdfast.FieldError
 	categories map[string]bool
-	seats      map[string]location // by ID; of a row that is counted, its row
+	seats      map[string]location // by ID; for a seat of a counted row, the location of the row
 	numbered   int                 // seats in rows
 	capacities int64
 }
@@ -94,7 +94,7 @@ func (c *checker) category(at location, category *holdfast.Category) {
 	}
 	c.text(at, "name", category.Name, holdfast.MaxNameLength, required)
 	if category.Color != "" && !isColor(category.Color) {
-		c.add(at, "color", "A color is written #rrggbb.")
+		c.add(at, "color", "color must have the form #rrggbb.")
 	}
 }
 
@@ -111,14 +111,14 @@ func (c *checker) section(at location, s *holdfast.Section) {
 	}
 	switch {
 	case s.Capacity != 0 && len(s.Rows) > 0:
-		c.add(at, "capacity", "A section has either rows or a capacity.")
+		c.add(at, "capacity", "A section must have either rows or a capacity, not both.")
 	case s.Capacity != 0:
 		if c.number(at, "capacity", s.Capacity, 1, holdfast.MaxSeats) {
 			c.capacities += s.Capacity
 		}
 		return
 	case len(s.Rows) == 0:
-		c.add(at, "rows", "A section has at least one row, or a capacity.")
+		c.add(at, "rows", "A section must have at least one row, or a capacity.")
 	}
 	before := c.numbered
 	keys := make(map[string]bool, len(s.Rows))
@@ -133,7 +133,7 @@ func (c *checker) section(at location, s *holdfast.Section) {
 	}
 	if n := c.numbered - before; n > holdfast.MaxSectionSeats {
 		at.level = 1
-		c.add(at, "rows", "The rows have %d seats; a section has at most %d.", n, holdfast.MaxSectionSeats)
+		c.add(at, "rows", "The rows have %d seats; a section must have at most %d.", n, holdfast.MaxSectionSeats)
 	}
 }
 
@@ -145,7 +145,7 @@ func (c *checker) row(at location, section string, row *holdfast.Row) {
 	switch row.Adjacency {
 	case "", holdfast.AdjacencyLine, holdfast.AdjacencyNone, holdfast.AdjacencyAll:
 	default:
-		c.add(at, "adjacency", "The adjacency of a row is LINE, NONE or ALL.")
+		c.add(at, "adjacency", "adjacency must be LINE, NONE or ALL.")
 	}
 	if row.Seats == nil {
 		if c.number(at, "seats", row.Count, 1, holdfast.MaxRowSeats) {
@@ -155,7 +155,7 @@ func (c *checker) row(at location, section string, row *holdfast.Row) {
 		return
 	}
 	if row.Count != 0 {
-		c.add(at, "seats", "The seats of a row are either counted or listed.")
+		c.add(at, "seats", "The seats of a row must be either counted or listed, not both.")
 	}
 	at.level = 3
 	n := 0
@@ -172,25 +172,25 @@ func (c *checker) row(at location, section string, row *holdfast.Row) {
 	at.level = 2
 	c.number(at, "seats", int64(n), 1, holdfast.MaxRowSeats)
 	if len(row.Seats) > holdfast.MaxRowPlaces {
-		c.add(at, "seats", "A row has at most %d seats and gaps.", holdfast.MaxRowPlaces)
+		c.add(at, "seats", "A row must have at most %d seats and gaps.", holdfast.MaxRowPlaces)
 	}
 }
 
 // countedIDs checks the IDs of a row that is given as a count. Keys are wrong in one place only:
-// a wrong one is no problem of the IDs that are made of it.
+// the IDs made of an invalid key are not checked.
 func (c *checker) countedIDs(at location, section string, row *holdfast.Row) {
 	if !IsKey(section, holdfast.MaxPlanKeyLength) || !IsKey(row.Key, holdfast.MaxPlanKeyLength) {
 		return
 	}
 	if longest := countedID(section, row.Key, int(row.Count)); len(longest) > holdfast.MaxSeatIDLength {
-		c.add(at, "seats", "The seat IDs that a number stands for, such as %s, are longer than %d characters: list the seats.",
+		c.add(at, "seats", "Seat IDs made from the number, such as %s, have more than %d characters. List the seats instead.",
 			longest, holdfast.MaxSeatIDLength)
 		return
 	}
 	for position := 1; position <= int(row.Count) && !c.full(); position++ {
 		id := countedID(section, row.Key, position)
 		if first, taken := c.seats[id]; taken {
-			c.add(at, "seats", "The seat ID %s, which the number stands for, is also at %s.", id, first.path(""))
+			c.add(at, "seats", "The seat ID %s, made from the number, is also at %s. Seat IDs must be unique in the plan.", id, first.path(""))
 			return
 		}
 		c.seats[id] = at
@@ -201,9 +201,9 @@ func (c *checker) seat(at location, seat *holdfast.Seat) {
 	if !IsKey(seat.ID, holdfast.MaxSeatIDLength) {
 		c.add(at, "id", keyProblem, holdfast.MaxSeatIDLength)
 	} else if IsRouteName(seat.ID) {
-		c.add(at, "id", "%s is no seat ID, because a route has that name.", seat.ID)
+		c.add(at, "id", "%s is not a valid seat ID, because a route has that name.", seat.ID)
 	} else if first, taken := c.seats[seat.ID]; taken {
-		c.add(at, "id", "The seat ID is also at %s; it is unique in the plan.", first.path(""))
+		c.add(at, "id", "The seat ID is also at %s. Seat IDs must be unique in the plan.", first.path(""))
 	} else {
 		c.seats[seat.ID] = at
 	}
@@ -231,13 +231,13 @@ func (c *checker) unique(at location, key string, keys map[string]bool) bool {
 	case !IsKey(key, holdfast.MaxPlanKeyLength):
 		c.add(at, "key", keyProblem, holdfast.MaxPlanKeyLength)
 	case keys[key]:
-		c.add(at, "key", "The key %s is there twice.", key)
+		c.add(at, "key", "The key %s occurs twice. Keys must be unique.", key)
 	}
 	keys[key] = true
 	return true
 }
 
-const keyProblem = "It has 1 to %d letters, digits, dots, underscores and hyphens, and begins with a letter or a digit."
+const keyProblem = "It must have 1 to %d letters, digits, dots, underscores and hyphens, and begin with a letter or a digit."
 
 // IsKey reports whether a text matches [A-Za-z0-9][A-Za-z0-9._-]* and is not too long.
 func IsKey(text string, most int) bool {
@@ -259,7 +259,7 @@ func isColor(text string) bool {
 	return len(text) == len("#rrggbb") && text[0] == '#' && strings.Trim(text[1:], "0123456789abcdefABCDEF") == ""
 }
 
-// known checks that a category is one of the plan's.
+// known checks that the plan has a category.
 func (c *checker) known(at location, category string) {
 	if !c.categories[category] {
 		c.add(at, "category", "The plan has no category with this key.")
@@ -269,7 +269,7 @@ func (c *checker) known(at location, category string) {
 // number checks a number of the plan.
 func (c *checker) number(at location, field string, n, least, most int64) bool {
 	if n < least || n > most {
-		c.add(at, field, "There are %d to %d of them, not %d.", least, most, n)
+		c.add(at, field, "The number must be from %d to %d, not %d.", least, most, n)
 		return false
 	}
 	return true
@@ -286,7 +286,7 @@ func (c *checker) text(at location, field, text string, most int, mayBeAbsent bo
 	switch {
 	case text == "" && mayBeAbsent:
 	case strings.TrimSpace(text) == "":
-		c.add(at, field, "The text is blank.")
+		c.add(at, field, "The text must not be blank.")
 	case errors.As(holdfast.CheckText(field, text, most), &refusal):
 		c.add(at, field, "%s", refusal.Message)
 	}
@@ -297,7 +297,7 @@ func (c *checker) point(at location, p holdfast.Point) {
 	c.coordinate(at, "y", p.Y)
 }
 
-var coordinateProblem = fmt.Sprintf("A coordinate is from %d to %[2]d.", -holdfast.MaxPlanCoordinate/holdfast.Unit,
+var coordinateProblem = fmt.Sprintf("A coordinate must be from %d to %[2]d.", -holdfast.MaxPlanCoordinate/holdfast.Unit,
 	holdfast.MaxPlanCoordinate/holdfast.Unit)
 
 func (c *checker) coordinate(at location, field string, v holdfast.Thousandths) {

@@ -182,13 +182,13 @@ func TestCheck_StopsAfterAHundredProblems(t *testing.T) {
 	}
 }
 
-// The path names the seat, not its position among those that are no gap.
+// The path has the position of the seat in the list, in which gaps count.
 func TestCheck_PathsCountGaps(t *testing.T) {
 	t.Parallel()
 	p := hall()
 	p.Sections[0].Rows[0].Seats[2].ID = "/"
 	want := []holdfast.FieldError{{Where: "sections[0].rows[0].seats[2].id",
-		What: "It has 1 to 64 letters, digits, dots, underscores and hyphens, and begins with a letter or a digit."}}
+		What: "It must have 1 to 64 letters, digits, dots, underscores and hyphens, and begin with a letter or a digit."}}
 	if got := seating.Check(p); !reflect.DeepEqual(got, want) {
 		t.Error(got)
 	}

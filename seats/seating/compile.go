@@ -74,6 +74,7 @@ func (h *Hall) compileRow(number int, s *Section, written holdfast.Row, focal *h
 		}
 		s.Segments[len(s.Segments)-1].End = n + 1
 		seat := Seat{ID: w.ID, Label: w.Label, Row: len(s.Rows), Position: i + 1, Accessible: w.Accessible}
+		seat.Companion = w.Companion && !w.Accessible
 		category, _ := h.FindCategory(w.Category)
 		seat.Category = category
 		seat.Part = h.part(number, s, category, w.Accessible)

@@ -4,15 +4,16 @@ import "github.com/holdfast-dev/holdfast"
 
 // exactPiecesOf is piecesOf for an exact number of accessible seats. A run may be used for several
 // pieces: each has at most as many accessible seats, and at most as many others, as are missing.
-func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask) (_ []Place, runs int, sum int64) {
+func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask) (_ []Place, of sectionPieces) {
+	from := len(places)
 	mark := o.Mark()
 	defer o.Undo(mark)
 	left := *a
 	var piece [holdfast.MaxNamedSeats]Place
 	for left.seats > 0 {
-		c := o.longestPiece(section, &left)
-		runs++
-		sum += c.key
+		c := o.longestPiece(section, &left, places[from:])
+		of.runs++
+		of.sum += c.key
 		for _, p := range o.appendPiece(piece[:0], section, &left, c) {
 			if o.hall.Seat(p).Accessible {
 				left.accessible--
@@ -22,7 +23,11 @@ func (o *Occupancy) exactPiecesOf(places []Place, section int, a *ask) (_ []Plac
 			places = append(places, p)
 		}
 	}
-	return places, runs, sum
+	for _, p := range places[from:] {
+		lacks := o.hall.Seat(p).Accessible && !o.attended(section, p.Seat, p.Seat+1, places[from:])
+		of.unattended = of.unattended || !a.open && lacks
+	}
+	return places, of
 }
 
 // exactPiece is a piece of a run.
@@ -30,6 +35,8 @@ type exactPiece struct {
 	cut
 	run int // seats of the run
 	row int
+	// attended is set if there are accessible seats, each with a companion seat next to it.
+	attended bool
 }
 
 // better reports whether the piece is better than another: longer, or of a longer run, or nearer.
@@ -39,13 +46,16 @@ func (p *exactPiece) better(than *exactPiece) bool {
 		return p.seats > than.seats
 	case p.run != than.run:
 		return p.run > than.run
+	case p.attended != than.attended:
+		return p.attended
 	default:
 		return p.key < than.key
 	}
 }
 
-// longestPiece returns the best piece of the section; it has 0 seats if none can be used.
-func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
+// longestPiece returns the best piece of the section; it has 0 seats if none can be used. own are the seats of the pieces
+// before.
+func (o *Occupancy) longestPiece(section int, a *ask, own []Place) (best exactPiece) {
 	s := &o.hall.sections[section]
 	m := s.mask(a.category)
 	usable := func(i int) bool {
@@ -65,7 +75,9 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 			}
 		}
 		if row.Adjacency == holdfast.AdjacencyAll {
-			add(o.tablePiece(section, n, a, usable))
+			p := o.tablePiece(section, n, a, usable)
+			p.attended = p.attended && o.attended(section, row.First, row.End, own)
+			add(p)
 			continue
 		}
 		for _, segment := range s.Segments[row.FirstSegment:row.EndSegment] {
@@ -75,7 +87,12 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 					end++
 				}
 				if end > first {
-					s.linePieces(first, end, a, add)
+					s.linePieces(first, end, a, func(p exactPiece) {
+						// Only among the longest pieces of the longest runs does it count, and it takes long.
+						isLonger := p.seats > best.seats || p.seats == best.seats && p.run >= best.run
+						p.attended = !a.open && isLonger && o.attended(section, p.first, p.first+p.seats, own)
+						add(p)
+					})
 				}
 				first = max(end, first+1)
 			}
@@ -86,7 +103,7 @@ func (o *Occupancy) longestPiece(section int, a *ask) (best exactPiece) {
 
 // linePieces calls add with the longest piece from each seat of a run on.
 func (s *Section) linePieces(first, end int, a *ask, add func(exactPiece)) {
-	accessible, others := a.accessible, a.seats-a.accessible // still to be had
+	accessible, others := a.accessible, a.seats-a.accessible // still needed
 	left := func(i int) *int {
 		if s.Seats[i].Accessible {
 			return &accessible
@@ -117,6 +134,7 @@ func (o *Occupancy) tablePiece(section, row int, a *ask, usable func(int) bool) 
 			}
 		}
 	}
+	p.attended = !a.open && min(accessible, a.accessible) > 0 // if a companion seat is at the table
 	p.seats = min(accessible, a.accessible) + min(p.run-accessible, a.seats-a.accessible)
 	o.nearest(s, row, a, p.seats, func(seat int) { p.key += s.rank(seat) })
 	return p

@@ -11,7 +11,7 @@ import (
 )
 
 // drawn is a hall as it is drawn: a line for each row, a dot for a free seat, # for a taken one, A for
-// a free accessible one, a space for a gap. A line of hyphens begins a section. A row that begins with
+// a free accessible one, C a free companion one, a space for a gap. A line of hyphens begins a section. A row that begins with
 // ALL: is a table, and in one that begins with NONE: no seat is next to another.
 type drawn string
 
@@ -42,7 +42,7 @@ func (d drawn) hall() (plan holdfast.SeatingPlan, marked map[rune][]string) {
 				continue
 			}
 			id := fmt.Sprintf("%s-%s-%d", s.Key, row.Key, i+1)
-			row.Seats = append(row.Seats, &holdfast.Seat{ID: id, Accessible: mark == 'A'})
+			row.Seats = append(row.Seats, &holdfast.Seat{ID: id, Accessible: mark == 'A', Companion: mark == 'C'})
 			marked[mark] = append(marked[mark], id)
 		}
 		s.Rows = append(s.Rows, row)
@@ -74,17 +74,19 @@ func findAll(hall *seating.Hall, ids []string) (places []seating.Place) {
 	return places
 }
 
-// The seats of each pick are drawn as x.
+// bestCase is a pick: its seats are drawn as x.
+type bestCase struct {
+	name    string
+	hall    drawn
+	wish    seating.Wish
+	focal   *holdfast.Point
+	want    drawn
+	outcome seating.Outcome
+}
+
 func TestBest_ByTheRules(t *testing.T) {
 	left, second := &holdfast.Point{}, &holdfast.Point{Y: holdfast.Unit}
-	for _, row := range []struct {
-		name    string
-		hall    drawn
-		wish    seating.Wish
-		focal   *holdfast.Point
-		want    drawn
-		outcome seating.Outcome
-	}{
+	for _, row := range []bestCase{
 		{"the middle of the row wins without a focal point", ".......", seating.Wish{Seats: 3}, nil, "..xxx..", seating.Together},
 		{"of two places as near, the first in plan order wins", "......", seating.Wish{Seats: 3}, nil, "xxx...", seating.Together},
 		{"a focal point wins over the row", "....\n....", seating.Wish{Seats: 2}, second, "....\nxx..", seating.Together},
@@ -93,7 +95,7 @@ func TestBest_ByTheRules(t *testing.T) {
 		{"if all leave a single seat, the nearest wins", "...\n...", seating.Wish{Seats: 2}, left, "xx.\n...", seating.LeavesSingle},
 		{"a gap parts neighbours", ".. ..", seating.Wish{Seats: 2}, nil, "xx ..", seating.Together},
 		{"across a gap no seats are adjacent", ". . .", seating.Wish{Seats: 2, Required: true}, nil, "", seating.NotTogether},
-		{"a seat beside a gap was single before", ". ..", seating.Wish{Seats: 2}, nil, ". xx", seating.Together},
+		{"a seat next to a gap was single before", ". ..", seating.Wish{Seats: 2}, nil, ". xx", seating.Together},
 		{"all seats of a table are together", "ALL:.#.#.", seating.Wish{Seats: 3}, nil, "ALL:x#x#x", seating.Together},
 		{"the last seat of a table would be single", "ALL:...\nALL:....", seating.Wish{Seats: 2}, nil, "ALL:...\nALL:.xx.", seating.Together},
 		{"no two seats of such a row are adjacent", "NONE:....", seating.Wish{Seats: 2, Required: true}, nil, "", seating.NotTogether},
@@ -120,29 +122,51 @@ func TestBest_ByTheRules(t *testing.T) {
 		{"a section is asked for", "----\n..\n----\n..", seating.Wish{Seats: 2, Section: 1}, nil, "----\n..\n----\nxx", seating.Together},
 		{"accessible seats are reserved", "A.\n..", seating.Wish{Seats: 2}, nil, "A.\nxx", seating.Together},
 		{"and count as gaps", "A...A", seating.Wish{Seats: 2}, nil, "Axx.A", seating.LeavesSingle},
-		{"so a seat beside one was single before", "..A.", seating.Wish{Seats: 2}, nil, "xxA.", seating.Together},
+		{"so a seat next to one was single before", "..A.", seating.Wish{Seats: 2}, nil, "xxA.", seating.Together},
 		{"exactly as many accessible seats as asked for", "AA..", seating.Wish{Seats: 2, Accessible: 1}, nil, "Axx.", seating.LeavesSingle},
 		{"they are seats like any other", "A..", seating.Wish{Seats: 3, Open: true}, nil, "xxx", seating.Together},
 	} {
-		t.Run(row.name, func(t *testing.T) {
-			o := row.hall.occupancy(t, row.focal)
-			if row.wish.Settled = true; row.wish.Section == 0 {
-				row.wish.Section = seating.AnySection
-			}
-			var want []string
-			if row.want != "" {
-				_, marked := row.want.hall()
-				want = marked['x']
-			}
-			got := o.Best(row.wish, nil)
-			var ids []string
-			for _, p := range got.Places {
-				ids = append(ids, o.Hall().Seat(p).ID)
-			}
-			if !slices.Equal(ids, want) || got.Outcome != row.outcome {
-				t.Errorf("%s\ngot %v (%+v), want %v (%v)", row.hall, ids, got, want, row.outcome)
-			}
-		})
+		t.Run(row.name, row.test)
+	}
+}
+
+func TestBest_CompanionSeatsComeLast(t *testing.T) {
+	for _, row := range []bestCase{
+		{"companion seats are seen as taken", "AC..CA\n..", seating.Wish{Seats: 2}, nil, "ACxxCA\n..", seating.Together},
+		{"in pieces too", ".#.C..", seating.Wish{Seats: 4}, nil, "x#xCxx", seating.InPieces},
+		{"so a seat next to one was single before", "..C.", seating.Wish{Seats: 2}, nil, "xxC.", seating.Together},
+		{"those not next to a free accessible seat come first", "ACC#C", seating.Wish{Seats: 2}, nil, "ACx#x", seating.InPieces},
+		{"the others last", "AC", seating.Wish{Seats: 1}, nil, "Ax", seating.Together},
+		{"and then the next category", "----\nAC\n----d\n.", seating.Wish{Seats: 1}, nil, "----\nAx\n----d\n.", seating.Together},
+		{"a gap is between them", ".C A", seating.Wish{Seats: 2}, nil, "xx A", seating.Together},
+		{"a table is kept for an accessible seat at it", "ALL:AC\nALL:C#", seating.Wish{Seats: 1}, nil, "ALL:AC\nALL:x#", seating.Together},
+		{"they are like any other where accessible seats are open", "C..", seating.Wish{Seats: 1, Open: true}, nil, "x..", seating.Together},
+		{"accessible seats with a companion seat win", "A.\nAC", seating.Wish{Seats: 1, Accessible: 1}, nil, "A.\nxC", seating.Together},
+		{"of a pick each of them has one", "AA.C\nACA", seating.Wish{Seats: 3, Accessible: 2}, nil, "AA.C\nxxx", seating.Together},
+		{"but not over picks without single seats", "AC..\nA..", seating.Wish{Seats: 3, Accessible: 1}, nil, "AC..\nxxx", seating.Together},
+		{"in pieces the same", "A#.#CA", seating.Wish{Seats: 2, Accessible: 1, Section: 0}, nil, "A#.#xx", seating.Together},
+	} {
+		t.Run(row.name, row.test)
+	}
+}
+
+func (row bestCase) test(t *testing.T) {
+	o := row.hall.occupancy(t, row.focal)
+	if row.wish.Settled = true; row.wish.Section == 0 {
+		row.wish.Section = seating.AnySection
+	}
+	var want []string
+	if row.want != "" {
+		_, marked := row.want.hall()
+		want = marked['x']
+	}
+	got := o.Best(row.wish, nil)
+	var ids []string
+	for _, p := range got.Places {
+		ids = append(ids, o.Hall().Seat(p).ID)
+	}
+	if !slices.Equal(ids, want) || got.Outcome != row.outcome {
+		t.Errorf("%s\ngot %v (%+v), want %v (%v)", row.hall, ids, got, want, row.outcome)
 	}
 }
 
@@ -214,7 +238,7 @@ func TestOrphans_ByTheRules(t *testing.T) {
 		{"more than needed", "nnonno", false},
 		{"a seat that was single before", ".#nn", false},
 		{"another row would have been better, which does not count", "nn.\n....", false},
-		{"taken seats are no neighbours", "#onn..", false},
+		{"taken seats are not neighbours", "#onn..", false},
 		{"a gap parts neighbours", ". nn..", false},
 		{"rows without neighbours have no single seats", "NONE:.n.n.", false},
 		{"a table is left with one seat, whichever are taken", "ALL:nnn.", false},

@@ -9,8 +9,8 @@ import (
 
 // Expand returns the plan written out: each row has its seats, and each row and each seat its
 // label, category and adjacency; each seat has a position. A seat without x is at its position
-// in the row, from 1, where gaps count; one without y at the index of its row in the section,
-// from 0. The plan that is given is not changed; it passes Check.
+// in the row, from 1, where gaps count. A seat without y is at the index of its row in the section,
+// from 0. The given plan must pass Check, and is not changed.
 func Expand(plan holdfast.SeatingPlan) holdfast.SeatingPlan {
 	sections := make([]holdfast.Section, len(plan.Sections))
 	for i, s := range plan.Sections {

@@ -20,6 +20,7 @@ type Hall struct {
 	seats      int              // in rows
 	total      int64            // with the capacities
 	focal      bool
+	companions bool // there are companion seats
 
 	// For best available.
 	pools      []pool      // by category
@@ -27,7 +28,7 @@ type Hall struct {
 	rows       int
 }
 
-// ErrDamaged says that a plan that is stored is not the one that was stored: other software has changed it.
+// ErrDamaged means that a stored plan is not as Holdfast stored it: other software has changed it.
 var ErrDamaged = errors.New("the seating plan is damaged")
 
 // Place is where a seat is: its section's number in the plan, and its number in the section.
@@ -41,22 +42,23 @@ func (p Place) Compare(o Place) int {
 // Section is a section of a hall.
 type Section struct {
 	Key      string
-	Category int   // of general admission; else of the seats that have none of their own
-	Capacity int64 // of general admission by the plan; 0 for rows
+	Category int   // category of general admission, or the default of the seats
+	Capacity int64 // capacity of general admission by the plan; 0 if the section has rows
 	Seats    []Seat
 	Rows     []Row
 	Segments []Segment
 	Parts    []int // the hall's parts that are in the section, in the order of their first seat
 
-	firstWord, endWord int // its map in an occupancy
+	firstWord, endWord int // range of its map in an occupancy
 
 	// For best available.
 	firstRow       int      // number in the hall
 	masks          []*mask  // one for each category that the section has
-	accessible     []uint64 // the accessible seats; nil: there are none
-	inLine, starts []uint64 // the seats that are at no table; those that are next to no seat before them
+	accessible     []uint64 // the accessible seats; nil if there are none
+	companions     []uint64 // the companion seats; nil if there are none
+	inLine, starts []uint64 // seats that are not at a table; seats without a neighbour before them
 	tables         []int    // rows
-	near           []int    // the seats of each table, the nearest first; nil: no row is a table
+	near           []int    // the seats of each table, the nearest first; nil if no row is a table
 	sums           []int64  // of the ranks of the seats before each seat
 }
 
@@ -92,12 +94,13 @@ type Seat struct {
 	// Distance is the squared distance to the focal point, in millionths of a plan's unit
 	// squared. Without a focal point it is the distance from the middle of the row, in halves of
 	// a position. The sum over the seats of any one request fits.
-	Distance   int64
-	Row        int
-	Position   int // in the row, from 1; gaps count
-	Part       int
-	Category   int
-	Accessible bool
+	Distance int64
+	Row      int
+	Position int // in the row, from 1; gaps count
+	Part     int
+	Category int
+	// Companion is not set for an accessible seat.
+	Accessible, Companion bool
 }
 
 // Together reports whether seats are adjacent: one after the other in a row without a gap between them, or at one
@@ -148,8 +151,8 @@ func (h *Hall) Find(seatID string) (Place, bool) {
 	return p, ok
 }
 
-// FindAfter is Find for the bytes of an ID, which are not kept. If the seat is the one behind another place, it
-// is found at once: many locks have neighbours.
+// FindAfter is Find for the bytes of an ID, which are not kept. If the seat follows another place, it
+// is found without a lookup, because many locks have neighbours.
 func (h *Hall) FindAfter(before Place, seatID []byte) (Place, bool) {
 	next := before.Seat + 1
 	if seats := h.sections[before.Section].Seats; next < len(seats) && seats[next].ID == string(seatID) {

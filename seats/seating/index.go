@@ -2,19 +2,19 @@ package seating
 
 import "github.com/holdfast-dev/holdfast"
 
-// index remembers the best pick of adjacent seats in each row, so that a decision looks only at
+// index caches the best pick of adjacent seats in each row, so that a decision computes only
 // rows that have changed and could be the best. It has a tree for each category and number of
 // seats that has been asked for, and is made when the first one is.
 //
-// What a tree remembers of a row may be out of date. It is then still a lower bound of the row's
+// The cached key of a row may be stale. It is then still a lower bound of the row's
 // key: taking a seat leaves the row's floor, freeing one leaves the lowest rank of its seats.
 type index struct {
 	hall     *Hall
 	versions []uint32 // by row; 0 is never used
 	sections []uint32 // versions, by section
-	changed  []int    // rows that have changed since the trees were told
+	changed  []int    // rows that have changed since the last update of the trees
 	change   []uint8  // by row: how
-	trees    []*tree  // by category, open and seats; nil: not asked for
+	trees    []*tree  // by category, companion rule or open, and seats; nil until they are asked for
 	ofPool   [][]*tree
 	pieces   [][]sectionPieces // like trees; by section of the pool
 	runs     []run             // of the last section that was looked at
@@ -32,7 +32,7 @@ func newIndex(h *Hall) *index {
 		hall: h, versions: make([]uint32, h.rows), sections: make([]uint32, len(h.sections)), change: make([]uint8, h.rows),
 		ofPool: make([][]*tree, len(h.pools)),
 	}
-	slots := len(h.pools) * 2 * (holdfast.MaxNamedSeats + 1)
+	slots := len(h.pools) * (companionRules + 1) * (holdfast.MaxNamedSeats + 1)
 	x.trees, x.pieces = make([]*tree, slots), make([][]sectionPieces, slots)
 	for i := range x.versions {
 		x.versions[i] = 1
@@ -45,14 +45,14 @@ func newIndex(h *Hall) *index {
 
 // slot is the place of so many seats of an ask that is not exact.
 func slot(a *ask, seats int) int {
-	n := a.category * 2
+	n := a.category * (companionRules + 1)
 	if a.open {
-		n++
+		n += companionRules
 	}
-	return n*(holdfast.MaxNamedSeats+1) + seats
+	return (n+int(a.companions))*(holdfast.MaxNamedSeats+1) + seats
 }
 
-// note notes a change of a row.
+// note records a change of a row.
 func (x *index) note(row int, freed bool) {
 	how := seatTaken
 	if freed {
@@ -64,7 +64,7 @@ func (x *index) note(row int, freed bool) {
 	x.change[row] |= how
 }
 
-// update tells the trees what has changed.
+// update applies the changed rows to the trees.
 func (o *Occupancy) update() {
 	x := o.index
 	for _, row := range x.changed {
@@ -77,7 +77,8 @@ func (o *Occupancy) update() {
 					continue
 				}
 				bound := int64(noPick)
-				if x.change[row]&seatFreed != 0 && (t.leaves[ref.unit].key != noPick || o.mayFit(u, &t.ask)) {
+				frees := x.change[row]&seatFreed != 0 || t.ask.companions == spareCompanion // of a taken accessible seat
+				if frees && (t.leaves[ref.unit].key != noPick || o.mayFit(u, &t.ask)) {
 					bound = u.bound(t.ask.seats)
 				}
 				t.lower(ref.unit, bound)
@@ -149,7 +150,7 @@ func (t *tree) better(a, b int) int {
 	return a
 }
 
-// lower makes what is remembered of a unit a lower bound again: no pick that was freed has a lower key than bound.
+// lower makes the cached key of a unit a lower bound again: no pick that was freed has a lower key than bound.
 func (t *tree) lower(unit int, bound int64) {
 	l := &t.leaves[unit]
 	if l.floor = min(l.floor, bound); l.floor < l.key {
@@ -158,7 +159,7 @@ func (t *tree) lower(unit int, bound int64) {
 	}
 }
 
-// climb brings the nodes above a unit up to date, after its key has changed.
+// climb updates the nodes above a unit after its key has changed.
 func (t *tree) climb(unit int) {
 	for n := (t.size + unit) / 2; n > 0; n /= 2 {
 		w := t.better(t.winner[2*n], t.winner[2*n+1])

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// Occupancy says which seats of a hall are free. Only one goroutine may use it at a time.
+// Occupancy records which seats of a hall are free. Only one goroutine may use it at a time.
 //
 // Every change goes through set, AddGeneral or SetCapacity, which keep the counts and the log.
 type Occupancy struct {
@@ -24,16 +24,16 @@ type Occupancy struct {
 	capacities, general []int64
 	free                []int64 // by part; below 0 if more than the capacity is taken
 	log                 []change
-	index               *index // nil: no best available seats have been asked for
+	index               *index // nil until best available seats are asked for
 }
 
 // change is an entry of the log: a seat that was taken or freed, or general admission.
 type change struct {
-	place Place // Seat is generalAdmission, or generalCapacity for its capacity, where it is no seat
+	place Place // if it is not a seat, Seat is generalAdmission, or generalCapacity for its capacity
 	taken int64 // 1 for a seat that was taken, -1 for one that was freed; the amount of general admission
 }
 
-// What a change has in place of a seat's number.
+// The values of a change that is not about a seat, in place of the seat's number.
 const (
 	generalAdmission = -1 - iota
 	generalCapacity
@@ -80,10 +80,10 @@ func (o *Occupancy) Taken(p Place) bool {
 // bit is the bit of a seat in its word.
 func bit(seat int) uint64 { return 1 << (bitsPerWord - 1) >> (seat % bitsPerWord) }
 
-// Take takes a seat; false: it was taken before.
+// Take takes a seat. It returns false if the seat was taken before.
 func (o *Occupancy) Take(p Place) bool { return o.set(p, 1) }
 
-// Free frees a seat; false: it was free before.
+// Free frees a seat. It returns false if the seat was free before.
 func (o *Occupancy) Free(p Place) bool { return o.set(p, -1) }
 
 func (o *Occupancy) set(p Place, taken int64) bool {
@@ -105,8 +105,8 @@ func (o *Occupancy) flip(p Place, taken int64) {
 	}
 }
 
-// AddGeneral adds to what is taken of general admission, also beyond the capacity; n below 0 frees seats, at most
-// those that are taken.
+// AddGeneral adds n to the taken seats of general admission, even beyond the capacity. A negative n frees seats, at most
+// as many as are taken.
 func (o *Occupancy) AddGeneral(section int, n int64) {
 	o.general[section] += n
 	o.free[o.hall.sections[section].Parts[0]] -= n
@@ -133,8 +133,8 @@ func (o *Occupancy) Undo(mark int) {
 	o.log = o.log[:mark]
 }
 
-// Become changes the occupancy into what another one of the same hall has, by the log. It returns how many
-// seats were wrong.
+// Become changes the occupancy to that of another one of the same hall, by the log. It returns the number of
+// seats that differed.
 func (o *Occupancy) Become(right *Occupancy) (wrong int64) {
 	for n := range o.hall.sections {
 		s := &o.hall.sections[n]
@@ -171,7 +171,7 @@ func (o *Occupancy) SetCapacity(section int, capacity int64) {
 }
 
 // Capacities returns the sections of general admission with their capacities, in the plan's order, in a new
-// slice; nil: there are none.
+// slice; nil if there are none.
 func (o *Occupancy) Capacities() (sections []holdfast.SectionCapacity) {
 	for n := range o.hall.sections {
 		if s := &o.hall.sections[n]; s.GeneralAdmission() {
@@ -260,7 +260,7 @@ func (o *Occupancy) Bytes(b []byte, section int) []byte {
 }
 
 // ErrMap is the error for bytes that can't be the map of a section.
-var ErrMap = errors.New("these bytes are no map of the section")
+var ErrMap = errors.New("the bytes are not a map of the section")
 
 // SetBytes replaces the map of a section, outside the log. After an error, which wraps ErrMap,
 // the map is what it was.
@@ -286,7 +286,7 @@ func (o *Occupancy) SetBytes(section int, b []byte) error {
 			words[w] = word
 			continue
 		}
-		// What a decision knows of the seats that are as they were stays.
+		// The index keeps its entries of the seats that have not changed.
 		for changed := word ^ words[w]; changed != 0; {
 			n := bits.LeadingZeros64(changed)
 			changed &^= bit(n)

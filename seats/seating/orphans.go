@@ -110,7 +110,7 @@ type fewestSingles struct {
 	sums sums
 }
 
-// sums says which numbers of seats can be taken without leaving a new single seat.
+// sums has the numbers of seats that can be taken without leaving a new single seat.
 type sums [holdfast.MaxRowSeats + 1]bool
 
 func (f *fewestSingles) add(run int) {

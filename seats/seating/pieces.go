@@ -9,32 +9,46 @@ import (
 // run is a run of free seats that can be used; at a table, all of them.
 type run struct {
 	first, seats int
-	table        int // row; -1: the seats stand in line
+	table        int // row of the table; -1 if the seats stand in line
 }
 
-// sectionPieces remembers in how many runs of a section the seats asked for are.
+// sectionPieces caches the number of runs of a section that the requested seats need.
 type sectionPieces struct {
 	version uint32
-	runs    int // 0: the seats are not there
+	runs    int // 0 if there are too few seats
 	sum     int64
+	// unattended is set if not each accessible seat has a companion seat next to it.
+	unattended bool
+}
+
+// better reports whether the pieces are better than those of an earlier section.
+func (p *sectionPieces) better(than *sectionPieces) bool {
+	switch {
+	case p.runs != than.runs:
+		return p.runs < than.runs
+	case p.unattended != than.unattended:
+		return than.unattended
+	default:
+		return p.sum < than.sum
+	}
 }
 
 // inPieces finds the section that needs the fewest runs, and appends the seats of its longest
-// runs to places, in plan order; false: no section has enough seats.
+// runs to places, in plan order. It returns false if no section has enough seats.
 func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
 	remembered := o.remembered(a, a.seats)
 	from := len(places)
-	best, section, found := sectionPieces{}, -1, -1 // found: the section whose seats are in places
+	best, section, found := sectionPieces{}, -1, -1 // the seats of section found are in places
 	for i, n := range o.hall.pools[a.category].sections {
 		if only != AnySection && n != only {
 			continue
 		}
 		v := &remembered[i]
 		if version := o.index.sections[n]; a.exact || v.version != version {
-			places, v.runs, v.sum = o.piecesOf(places[:from], n, a)
+			places, *v = o.piecesOf(places[:from], n, a)
 			v.version, found = version, n
 		}
-		if v.runs > 0 && (section < 0 || v.runs < best.runs || v.runs == best.runs && v.sum < best.sum) {
+		if v.runs > 0 && (section < 0 || v.better(&best)) {
 			best, section = *v, n
 		}
 	}
@@ -42,14 +56,14 @@ func (o *Occupancy) inPieces(places []Place, a *ask, only int) ([]Place, bool) {
 		return places[:from], false
 	}
 	if found != section {
-		places, _, _ = o.piecesOf(places[:from], section, a)
+		places, _ = o.piecesOf(places[:from], section, a)
 	}
 	slices.SortFunc(places[from:], Place.Compare)
 	return places, true
 }
 
-// remembered returns what is remembered of the sections of a pool, for so many seats. It is not for
-// an exact ask, of which nothing is remembered.
+// remembered returns the cached pieces of the sections of a pool, for a number of seats. An exact ask is
+// not cached.
 func (o *Occupancy) remembered(a *ask, seats int) []sectionPieces {
 	if a.exact {
 		return make([]sectionPieces, len(o.hall.pools[a.category].sections))
@@ -61,16 +75,17 @@ func (o *Occupancy) remembered(a *ask, seats int) []sectionPieces {
 	return o.index.pieces[at]
 }
 
-// piecesOf appends the seats of a section's longest runs to places, and returns how many runs they
-// are, 0 if the section has not enough seats, and the sum of their ranks.
-func (o *Occupancy) piecesOf(places []Place, section int, a *ask) (_ []Place, runs int, sum int64) {
+// piecesOf appends the seats of a section's longest runs to places.
+func (o *Occupancy) piecesOf(places []Place, section int, a *ask) (_ []Place, of sectionPieces) {
 	if !o.enough(section, a) {
-		return places, 0, 0
+		return places, of
 	}
 	if a.exact {
 		return o.exactPiecesOf(places, section, a)
 	}
-	o.findRuns(section, a)
+	if o.findRuns(section, a) < a.seats {
+		return places, of
+	}
 	missing := a.seats
 	for length := a.seats - 1; missing > 0; length-- {
 		count := o.index.lengths[length]
@@ -82,18 +97,18 @@ func (o *Occupancy) piecesOf(places []Place, section int, a *ask) (_ []Place, ru
 		for i := range chosen {
 			c := &chosen[i]
 			places = o.appendCut(places, section, a, c)
-			runs++
-			sum += c.key
+			of.runs++
+			of.sum += c.key
 			missing -= c.seats
 		}
 		if missing > 0 && whole > 0 && whole < count {
 			length++ // one more of them, of which only a part is needed
 		}
 	}
-	return places, runs, sum
+	return places, of
 }
 
-// enough reports whether the section has the seats, together or not.
+// enough reports whether the section has the seats, together or not; companion seats count.
 func (o *Occupancy) enough(section int, a *ask) bool {
 	others, accessible := o.freeSeats(section, a.category)
 	switch {
@@ -120,8 +135,8 @@ func (o *Occupancy) freeSeats(section int, category int) (others, accessible int
 	return others, accessible
 }
 
-// findRuns finds the runs of a section, and counts them by their length, up to a.seats.
-func (o *Occupancy) findRuns(section int, a *ask) {
+// findRuns finds the runs of a section, counts them by their length, and returns how many seats they have.
+func (o *Occupancy) findRuns(section int, a *ask) (seats int) {
 	s, x := &o.hall.sections[section], o.index
 	m := s.mask(a.category)
 	x.runs = x.runs[:0]
@@ -132,6 +147,9 @@ func (o *Occupancy) findRuns(section int, a *ask) {
 		free := s.inLine[w] &^ t
 		if usable != nil {
 			free &= usable[w]
+		}
+		if s.companions != nil && a.companions != anyCompanion {
+			free &^= o.withheld(s, a, w*bitsPerWord)
 		}
 		for free != 0 {
 			n := bits.LeadingZeros64(free)
@@ -150,7 +168,7 @@ func (o *Occupancy) findRuns(section int, a *ask) {
 		r := &s.Rows[row]
 		n := 0
 		for i := r.First; i < r.End; i++ {
-			if seat := &s.Seats[i]; seat.Category == a.category && (a.open || !seat.Accessible) && !o.isTaken(s, i) {
+			if seat := &s.Seats[i]; seat.Category == a.category && (a.open || !seat.Accessible) && !o.isTaken(s, i) && !o.withholds(s, i, a) {
 				n++
 			}
 		}
@@ -160,7 +178,9 @@ func (o *Occupancy) findRuns(section int, a *ask) {
 	}
 	for i := range x.runs {
 		x.lengths[min(x.runs[i].seats, len(x.lengths)-1)]++
+		seats += x.runs[i].seats
 	}
+	return seats
 }
 
 // cut is a part of a run, or all of it.
@@ -171,7 +191,7 @@ type cut struct {
 }
 
 // nearestRuns returns at most n runs of a length, the nearest ones, each cut to so many seats, in a
-// slice that the next call reuses. They are no runs any more.
+// slice that the next call reuses. It removes these runs from the index.
 func (o *Occupancy) nearestRuns(section int, a *ask, length, seats, n int) []cut {
 	s, x := &o.hall.sections[section], o.index
 	best := x.cuts[:0]
@@ -232,7 +252,7 @@ func (o *Occupancy) appendCut(places []Place, section int, a *ask, c *cut) []Pla
 // longestIn returns how many of the seats asked for are together in a section, the i-th of its pool.
 func (o *Occupancy) longestIn(a *ask, i, section int) int {
 	if a.exact {
-		return o.longestPiece(section, a).seats
+		return o.longestPiece(section, a, nil).seats
 	}
 	v := &o.remembered(a, 0)[i] // no wish is for 0 seats
 	if version := o.index.sections[section]; v.version != version {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// pool is the numbered seats of one category, row by row.
+// pool has the numbered seats of one category, row by row.
 type pool struct {
 	units    []unit // the one with the most seats together first; then in plan order
 	sections []int  // that have seats of the category
@@ -27,7 +27,7 @@ type unit struct {
 	mask         *mask
 }
 
-// mask says which seats of a section are of a category; nil stands for all seats of the section.
+// mask has a bit for each seat of a section that is of a category; nil means all seats of the section.
 type mask struct {
 	category    int
 	others, all []uint64 // without and with the accessible seats
@@ -54,7 +54,7 @@ func (h *Hall) compilePools() {
 			if !h.focal {
 				rank += int64(s.firstRow+s.Seats[i].Row) << rowShift
 			}
-			s.sums[i+1] = s.sums[i] + rank // may overflow: differences are right all the same
+			s.sums[i+1] = s.sums[i] + rank // may overflow, but differences stay correct
 		}
 		for r := range s.Rows {
 			h.compileUnits(n, r)
@@ -82,6 +82,15 @@ func (h *Hall) compileMasks(s *Section) {
 		}
 		if p.Accessible {
 			s.accessible = make([]uint64, words)
+		}
+	}
+	for i := range s.Seats {
+		if s.Seats[i].Companion {
+			if s.companions == nil {
+				s.companions = make([]uint64, words)
+			}
+			s.companions[i/bitsPerWord] |= bit(i)
+			h.companions = true
 		}
 	}
 	if len(s.Parts) < 2 && s.accessible == nil {
@@ -149,7 +158,7 @@ func (h *Hall) compileUnits(section, row int) {
 	}
 }
 
-// nearestFirst notes the order of a table's seats by distance.
+// nearestFirst records the order of a table's seats by distance.
 func (s *Section) nearestFirst(r *Row) {
 	if s.near == nil {
 		s.near = make([]int, len(s.Seats))
@@ -161,11 +170,11 @@ func (s *Section) nearestFirst(r *Row) {
 	slices.SortStableFunc(seats, func(a, b int) int { return cmp.Compare(s.rank(a), s.rank(b)) })
 }
 
-// rank is what a seat adds to the key of a pick; the pick with the lowest key is the best. It is the
+// rank is the part of a seat in the key of a pick; the pick with the lowest key is the best. It is the
 // distance to the focal point. Without one, the row comes before the distance.
 func (s *Section) rank(seat int) int64 { return s.sums[seat+1] - s.sums[seat] }
 
-// compileRuns notes where runs of free seats end.
+// compileRuns records where runs of free seats end.
 func (s *Section) compileRuns() {
 	words := s.endWord - s.firstWord
 	s.inLine, s.starts = make([]uint64, words), make([]uint64, words)

@@ -13,6 +13,7 @@ import (
 type refSeat struct {
 	id, category      string
 	accessible, taken bool
+	companion         bool
 	x, y              int64 // thousandths
 	section, row, pos int   // in the arrays of the plan
 	middle            int64 // distance from the middle of the row, in halves of a position
@@ -21,7 +22,7 @@ type refSeat struct {
 type refRow struct {
 	adjacency    holdfast.Adjacency
 	section, row int
-	seats        []*refSeat // nil: a gap
+	seats        []*refSeat // nil means a gap
 }
 
 type refHall struct {
@@ -48,7 +49,8 @@ func newReference(plan holdfast.SeatingPlan, reserved bool) *refHall {
 				}
 				f := &refSeat{
 					id: seat.ID, category: cmp.Or(seat.Category, row.Category, section.Category), accessible: seat.Accessible,
-					x: int64(i+1) * 1000, y: int64(r) * 1000, section: s, row: r, pos: i,
+					companion: seat.Companion && !seat.Accessible,
+					x:         int64(i+1) * 1000, y: int64(r) * 1000, section: s, row: r, pos: i,
 					middle: max(int64(2*i-len(row.Seats)+1), int64(len(row.Seats)-1-2*i)),
 				}
 				if seat.X != nil {
@@ -67,13 +69,14 @@ func newReference(plan holdfast.SeatingPlan, reserved bool) *refHall {
 
 type refWish struct {
 	seats, accessible int
-	categories        []string // nil: all
-	section           string   // "": any
+	categories        []string // nil means all
+	section           string   // "" means any
 	required          bool
+	noCompanion       bool // not even where there is no other pick
 }
 
 type refAnswer struct {
-	seats     []string // in plan order; nil: refused
+	seats     []string // in plan order; nil means refused
 	together  bool     // refused, though enough seats are free
 	available int
 	longest   int
@@ -83,17 +86,69 @@ type refAnswer struct {
 func (h *refHall) best(w refWish) refAnswer {
 	categories := h.wished(w)
 	for _, c := range categories {
-		if pick, step := h.adjacentPick(w, c); pick != nil {
-			return refAnswer{seats: ids(pick), step: step}
-		}
-		if w.required {
-			continue
-		}
-		if pick := h.pieces(w, c); pick != nil {
-			return refAnswer{seats: ids(pick), step: 3}
+		answer := refAnswer{}
+		for n, withheld := range h.withheld(w) {
+			if n > 0 && w.noCompanion {
+				break
+			}
+			for _, s := range withheld {
+				s.taken = true
+			}
+			if pick, step := h.adjacentPick(w, c); pick != nil {
+				answer = refAnswer{seats: ids(pick), step: step}
+			} else if pick := h.pieces(w, c); pick != nil && !w.required {
+				answer = refAnswer{seats: ids(pick), step: 3}
+			}
+			for _, s := range withheld {
+				s.taken = false
+			}
+			if answer.seats != nil {
+				return answer
+			}
 		}
 	}
 	return h.refusal(w, categories)
+}
+
+// withheld lists the companion seats that a wish sees as taken, at first, then, and if no pick can be made so.
+func (h *refHall) withheld(w refWish) [3][]*refSeat {
+	var companions, needed []*refSeat
+	if h.reserved && w.accessible == 0 {
+		for _, row := range h.rows {
+			for _, s := range row.all() {
+				if s.companion && !s.taken {
+					companions = append(companions, s)
+					if row.isNextTo(s, func(other *refSeat) bool { return other.accessible && !other.taken }) {
+						needed = append(needed, s)
+					}
+				}
+			}
+		}
+	}
+	return [3][]*refSeat{companions, needed, nil}
+}
+
+func (r *refRow) isNextTo(s *refSeat, matches func(*refSeat) bool) bool {
+	return slices.ContainsFunc(r.all(), func(other *refSeat) bool {
+		near := r.adjacency == holdfast.AdjacencyAll || r.adjacency == holdfast.AdjacencyLine && max(s.pos-other.pos, other.pos-s.pos) == 1
+		return other != s && near && matches(other)
+	})
+}
+
+// attended is 1 if each accessible seat of a pick has a free companion seat next to it, and there are such seats; else 0.
+func (h *refHall) attended(pick []*refSeat) (attended int) {
+	for _, s := range pick {
+		if !h.reserved || !s.accessible {
+			continue
+		}
+		attended = 1
+		if !slices.ContainsFunc(h.rows, func(row *refRow) bool {
+			return slices.Contains(row.seats, s) && row.isNextTo(s, func(other *refSeat) bool { return other.companion && !other.taken })
+		}) {
+			return 0
+		}
+	}
+	return attended
 }
 
 func (h *refHall) wished(w refWish) []string {
@@ -160,7 +215,7 @@ func (h *refHall) before(pick, other []*refSeat) bool {
 			cmp.Compare(pick[0].section, other[0].section), cmp.Compare(pick[0].row, other[0].row), cmp.Compare(h.sum(pick), h.sum(other)),
 		)
 	}
-	return cmp.Or(c, slices.CompareFunc(pick, other, inPlanOrder)) < 0
+	return cmp.Or(h.attended(other)-h.attended(pick), c, slices.CompareFunc(pick, other, inPlanOrder)) < 0
 }
 
 func inPlanOrder(a, b *refSeat) int {
@@ -190,12 +245,19 @@ func (h *refHall) pieces(w refWish, category string) (best []*refSeat) {
 		if pick == nil {
 			continue
 		}
-		closer := h.focal != nil && h.sum(pick) < h.sum(best)
+		closer := best != nil && cmp.Or(h.attended(best)-h.attended(pick), h.nearer(pick, best)) < 0
 		if best == nil || runs < bestRuns || runs == bestRuns && closer {
 			best, bestRuns = pick, runs
 		}
 	}
 	return best
+}
+
+func (h *refHall) nearer(pick, than []*refSeat) int {
+	if h.focal == nil {
+		return 0
+	}
+	return cmp.Compare(h.sum(pick), h.sum(than))
 }
 
 func (h *refHall) piecesOf(section int, w refWish, category string) (pick []*refSeat, runs int) {

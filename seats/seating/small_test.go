@@ -10,7 +10,7 @@ import (
 // small makes plans of at most three rows, of at most six places each unless they are long.
 type small struct {
 	*rand.Rand
-	long int // places of a row that is no table; 0: six
+	long int // places of a row that is not a table; 0 means six
 }
 
 func (g small) one(n int) bool { return g.IntN(n) == 0 }
@@ -23,12 +23,12 @@ func (g small) plan() holdfast.SeatingPlan {
 	if g.one(2) {
 		plan.FocalPoint = &holdfast.Point{X: g.coordinate(), Y: g.coordinate()}
 	}
-	accessible, gaps, positions := g.one(2), g.one(2), g.one(3)
+	accessible, companions, gaps, positions := g.one(2), g.one(2), g.one(2), g.one(3)
 	rows := 1 + g.IntN(3)
 	for rows > 0 {
 		s := holdfast.Section{Key: fmt.Sprintf("s%d", len(plan.Sections)), Name: "Section", Category: g.category(plan)}
 		for range 1 + g.IntN(rows) {
-			s.Rows = append(s.Rows, g.row(plan, s.Key, len(s.Rows), accessible, gaps, positions))
+			s.Rows = append(s.Rows, g.row(plan, s.Key, len(s.Rows), accessible, companions, gaps, positions))
 			rows--
 		}
 		plan.Sections = append(plan.Sections, s)
@@ -41,7 +41,7 @@ func (g small) plan() holdfast.SeatingPlan {
 	return plan
 }
 
-func (g small) row(plan holdfast.SeatingPlan, section string, index int, accessible, gaps, positions bool) holdfast.Row {
+func (g small) row(plan holdfast.SeatingPlan, section string, index int, accessible, companions, gaps, positions bool) holdfast.Row {
 	row := holdfast.Row{Key: fmt.Sprintf("r%d", index), Adjacency: holdfast.AdjacencyLine}
 	switch g.IntN(8) {
 	case 0:
@@ -67,6 +67,7 @@ func (g small) row(plan holdfast.SeatingPlan, section string, index int, accessi
 			}
 			seats++
 			seat := &holdfast.Seat{ID: fmt.Sprintf("%s-%s-%d", section, row.Key, i), Accessible: accessible && g.one(3)}
+			seat.Companion = companions && g.one(3)
 			if mixed {
 				seat.Category = g.category(plan)
 			}

@@ -16,12 +16,14 @@ type ask struct {
 	// or, if open, like any other. Unless open, they count as gaps where single seats are counted.
 	exact, open bool
 	accessible  int
+	companions  companionRule
+	attended    bool // each accessible seat has a free companion seat next to it
 }
 
 // rowPick is the best pick of adjacent seats in a row.
 type rowPick struct {
 	key   int64 // the lowest is the best; noPick
-	floor int64 // no pick of the row has a lower key, whatever becomes of its single seats as seats are taken
+	floor int64 // no pick of the row has a lower key, however its single seats change as seats are taken
 	first int   // seat, in a row where seats stand in line
 }
 
@@ -32,7 +34,7 @@ const (
 	leavesSingle = 1 << 62
 )
 
-// add counts a pick in.
+// add keeps a pick if it is better.
 func (r *rowPick) add(key int64, single bool, first int) {
 	r.floor = min(r.floor, key)
 	if single {
@@ -65,7 +67,7 @@ func (o *Occupancy) inRow(u *unit, a *ask) rowPick {
 	return best
 }
 
-// mayFit reports whether there may be a pick in a row: if not, the row need not be looked at.
+// mayFit reports whether there may be a pick in a row. If not, the row is skipped.
 func (o *Occupancy) mayFit(u *unit, a *ask) bool {
 	s := &o.hall.sections[u.section]
 	row := &s.Rows[u.row]
@@ -102,7 +104,7 @@ func (o *Occupancy) inLine(u *unit, a *ask, first, end int, singles bool, best *
 		for ; starts != 0; starts &^= bit(bits.LeadingZeros64(starts)) {
 			n := bits.LeadingZeros64(starts)
 			from := at + n
-			if a.exact && o.accessibleIn(s, from, a.seats) != a.accessible {
+			if a.exact && !o.isExact(u.section, from, a) {
 				continue
 			}
 			best.add(s.sums[from+a.seats]-s.sums[from], single&bit(n) != 0, from)
@@ -120,6 +122,9 @@ func (o *Occupancy) freeIn(s *Section, m *mask, a *ask, at, end int) (free, usab
 	if n := end - at; n < bitsPerWord {
 		free &= math.MaxUint64 << (bitsPerWord - n)
 	}
+	if s.companions != nil && a.companions != anyCompanion {
+		free &^= o.withheld(s, a, at)
+	}
 	return free, free & m.load(a, at)
 }
 
@@ -132,7 +137,7 @@ func (m *mask) load(a *ask, at int) uint64 {
 	return load(words, at)
 }
 
-// words returns the map of the seats of the category that can be used; nil stands for all seats.
+// words returns the map of the seats of the category that can be used; nil means all seats.
 func (m *mask) words(a *ask) []uint64 {
 	if a.exact || a.open {
 		return m.all
@@ -160,12 +165,14 @@ func runsOf(v uint64, n int) uint64 {
 	return v
 }
 
-// accessibleIn counts the accessible seats among n seats, at most 64.
-func (o *Occupancy) accessibleIn(s *Section, first, n int) int {
-	if s.accessible == nil {
-		return 0
+// isExact reports whether the seats from the first on are an exact pick.
+func (o *Occupancy) isExact(section, first int, a *ask) bool {
+	s := &o.hall.sections[section]
+	n := 0
+	if s.accessible != nil {
+		n = bits.OnesCount64(load(s.accessible, first) >> (bitsPerWord - a.seats))
 	}
-	return bits.OnesCount64(load(s.accessible, first) >> (bitsPerWord - n))
+	return n == a.accessible && (!a.attended || o.attended(section, first, first+a.seats, nil))
 }
 
 // atTable looks at the one pick of a table: its nearest seats.
@@ -177,20 +184,23 @@ func (o *Occupancy) atTable(u *unit, a *ask, best *rowPick) {
 		gone -= a.accessible
 	}
 	for i := row.First; i < row.End; i++ {
-		if !o.isTaken(s, i) && (a.open || !s.Seats[i].Accessible) {
+		if !o.isTaken(s, i) && (a.open || !s.Seats[i].Accessible) && !o.withholds(s, i, a) {
 			free++
 		}
 	}
 	sum := int64(0)
+	if a.attended && !o.attended(u.section, row.First, row.End, nil) {
+		return
+	}
 	if o.nearest(s, u.row, a, a.seats, func(seat int) { sum += s.rank(seat) }) {
 		best.add(sum, free-gone == 1 && gone > 0, row.First)
 	}
 }
 
 // nearest calls take with the nearest n seats of a table, in order of distance, no more of either
-// kind than are asked for; false: so many are not free.
+// kind than are asked for. It returns false if too few are free.
 func (o *Occupancy) nearest(s *Section, row int, a *ask, n int, take func(seat int)) bool {
-	accessible, others := n, n // still to be had
+	accessible, others := n, n // still needed
 	if a.exact {
 		accessible, others = a.accessible, a.seats-a.accessible
 	} else if !a.open {
@@ -204,7 +214,7 @@ func (o *Occupancy) nearest(s *Section, row int, a *ask, n int, take func(seat i
 		if seat.Accessible {
 			left = &accessible
 		}
-		if *left > 0 && seat.Category == a.category && !o.isTaken(s, i) {
+		if *left > 0 && seat.Category == a.category && !o.isTaken(s, i) && !o.withholds(s, i, a) {
 			take(i)
 			*left--
 			n--

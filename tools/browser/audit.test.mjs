@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { after, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
-const holdfast = await Holdfast.start({ after }, { API_KEYS: "ann:admin:secret-of-ann,bob:admin:secret-of-bob" });
+const holdfast = await Holdfast.start({ after }, { API_KEYS: "ann:admin:secret-key-of-ann,bob:admin:secret-key-of-bob" });
 const browser = await browse({ after });
 
 // as opens the console with a key.
@@ -16,9 +16,9 @@ const as = async (secret, hash) => {
 };
 
 test("the audit lists what was done, by which key, and what was refused", async () => {
-  const event = await holdfast.event("Audited", 10, "secret-of-ann");
-  await holdfast.lock(event, 4, 600, "secret-of-ann");
-  const page = await as("secret-of-ann", `events/${event.id}`);
+  const event = await holdfast.event("Audited", 10, "secret-key-of-ann");
+  await holdfast.lock(event, 4, 600, "secret-key-of-ann");
+  const page = await as("secret-key-of-ann", `events/${event.id}`);
   const settings = page.getByRole("region", { name: "Settings", exact: true });
   await settings.getByLabel("Seats in total").fill("3");
   await settings.getByRole("button", { name: "Save" }).click();
@@ -31,7 +31,7 @@ test("the audit lists what was done, by which key, and what was refused", async 
   assert.match(await rows.nth(0).innerText(), /ann\s+changed the event: status CLOSED\s+event …[0-9a-f]{8}\s+done/);
   assert.match(await rows.nth(1).innerText(), /ann\s+changed the event: totalSeats 3\s+event …[0-9a-f]{8}\s+refused \(409\)/);
 
-  const other = await as("secret-of-bob", "");
+  const other = await as("secret-key-of-bob", "");
   await other.getByRole("button", { name: "Run now: reconcile" }).click();
   await until("the job has run", async () => /^reconcile completed/.test(await other.locator("#toast").textContent()));
   await other.getByRole("navigation").getByRole("link", { name: "Audit" }).click();

@@ -78,13 +78,13 @@ test("an alert of the overview does not stay on other pages", async () => {
   expectNoErrors(page);
 });
 
-test("an answer that is no JSON, or breaks off, is an error", async () => {
+test("an answer that is not JSON, or breaks off, is an error", async () => {
   const event = await holdfast.event("Broken", 5);
   let body = "";
   const page = await openAt("", { "**/api/admin/search?*": (route) => route.fulfill({ status: 200, contentType: "application/json", body }) });
   for (body of ["", '{"items":[', "<html>"]) {
     await page.goto(at(`search?q=${event.id}&n=${body.length}`));
-    await card(page, "Search").getByText("The server's answer is incomplete, or no JSON. (BROKEN_ANSWER)").waitFor();
+    await card(page, "Search").getByText("The server's answer is incomplete, or not JSON. (BROKEN_ANSWER)").waitFor();
     assert.equal(await page.getByText("Nothing matches.").count(), 0);
   }
   expectNoErrors(page);
@@ -150,46 +150,46 @@ test("the preview of a plan is that of the chosen file, also if another one is s
 });
 
 test("what was entered stays when a new key is needed, and nothing is done twice", async (t) => {
-  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-1,shop:booking:shop-secret-1" });
-  const event = await own.event("Half filled", 5, "boss-secret-1");
+  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-key-1,shop:booking:shop-secret-key-1" });
+  const event = await own.event("Half filled", 5, "boss-secret-key-1");
   const page = await open(browser, at(`events/${event.id}`, own));
   const use = async (secret) => {
     await page.getByLabel("Secret of a key").fill(secret);
     await page.getByRole("button", { name: "Use this key" }).click();
   };
   await page.getByText("This server requires a key.").waitFor();
-  await use("shop-secret-1");
+  await use("shop-secret-key-1");
   await page.getByText("This key does not have the required scope.").waitFor();
-  await use("boss-secret-1");
+  await use("boss-secret-key-1");
   await card(page, "Locks").getByText("No locks yet.").waitFor();
   assert.ok(await page.locator("#key").isHidden());
   const settings = card(page, "Settings");
   await settings.getByLabel("Name").fill("Another name");
   await page.evaluate(() => sessionStorage.setItem("holdfast.key", "revoked"));
   await page.getByText("The server does not accept this key.").waitFor(); // the page polls
-  await use("boss-secret-1");
+  await use("boss-secret-key-1");
   assert.equal(await settings.getByLabel("Name").inputValue(), "Another name");
   await page.route("**/api/admin/events/*", (route) => route.abort()); // so that the form is the first that needs the key
   await page.evaluate(() => sessionStorage.setItem("holdfast.key", "revoked"));
   await settings.getByRole("button", { name: "Save" }).click();
   await page.getByText("The server does not accept this key.").waitFor();
-  await use("boss-secret-1");
+  await use("boss-secret-key-1");
   await settings.getByText("Do it again with the new key.").waitFor();
   assert.equal(await settings.getByLabel("Name").inputValue(), "Another name");
-  assert.equal((await own.ask("GET", `/api/events/${event.id}`, undefined, "boss-secret-1")).name, "Half filled");
+  assert.equal((await own.ask("GET", `/api/events/${event.id}`, undefined, "boss-secret-key-1")).name, "Half filled");
   await settings.getByRole("button", { name: "Save" }).click();
   await page.getByText("The settings are saved.").waitFor();
-  assert.equal((await own.ask("GET", `/api/events/${event.id}`, undefined, "boss-secret-1")).name, "Another name");
+  assert.equal((await own.ask("GET", `/api/events/${event.id}`, undefined, "boss-secret-key-1")).name, "Another name");
   expectNoErrors(page);
 });
 
 test("a page whose key dialog was closed can be tried again", async (t) => {
-  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-1" });
+  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-key-1" });
   const page = await open(browser, at("plans", own));
   await page.getByText("This server requires a key.").waitFor();
   await page.locator("#key").evaluate((dialog) => dialog.close());
   await page.getByRole("button", { name: "Try again" }).click();
-  await page.getByLabel("Secret of a key").fill("boss-secret-1");
+  await page.getByLabel("Secret of a key").fill("boss-secret-key-1");
   await page.getByRole("button", { name: "Use this key" }).click();
   await page.getByText("No seating plans yet.").waitFor();
   expectNoErrors(page);

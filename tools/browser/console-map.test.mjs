@@ -9,7 +9,7 @@ const browser = await browse({ after });
 
 const card = (page, name) => page.getByRole("region", { name, exact: true });
 
-// seatedEvent has two sections beside each other.
+// seatedEvent has two adjacent sections.
 const seatedEvent = async (name, rows, seats) => {
   const section = (key, x) => ({
     key, name: `Section ${key}`, category: "a",

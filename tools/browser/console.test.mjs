@@ -111,8 +111,8 @@ test("an unreachable server is reported, and the last data stays on the page", a
 });
 
 test("the console asks for the admin key, and keeps it in this tab only", async (t) => {
-  const own = await Holdfast.start(t, { API_KEYS: "shop:booking:shop-secret-1,boss:admin:boss-secret-1" });
-  await own.event("Locked away", 5, "boss-secret-1");
+  const own = await Holdfast.start(t, { API_KEYS: "shop:booking:shop-secret-key-1,boss:admin:boss-secret-key-1" });
+  await own.event("Locked away", 5, "boss-secret-key-1");
   const page = await open(browser, `${own.url}/console`);
   const use = async (secret) => {
     await page.getByLabel("Secret of a key").fill(secret);
@@ -124,9 +124,9 @@ test("the console asks for the admin key, and keeps it in this tab only", async 
   await page.getByText("This server requires a key.").waitFor(); // Escape does not close the dialog
   await use("wrong");
   await page.getByText("The server does not accept this key.").waitFor();
-  await use("shop-secret-1");
+  await use("shop-secret-key-1");
   await page.getByText("This key does not have the required scope.").waitFor();
-  await use("boss-secret-1");
+  await use("boss-secret-key-1");
   await row(page, "Locked away").waitFor();
   await page.reload();
   await row(page, "Locked away").waitFor();
@@ -143,15 +143,15 @@ test("the console asks for the admin key, and keeps it in this tab only", async 
 // The time that the user takes to type must not count as time that the server took. The
 // browser's clock advances by a millisecond for each poll here.
 test("the page fills at once after a key was entered, however long that took", async (t) => {
-  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-1" });
-  await own.event("Locked away", 5, "boss-secret-1");
+  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-key-1" });
+  await own.event("Locked away", 5, "boss-secret-key-1");
   const page = await open(browser, `${own.url}/console`);
   await page.clock.install();
   await page.reload();
   await page.getByText("This server requires a key.").waitFor();
   await page.locator("#status").getByText("needs a key").waitFor();
   await page.clock.pauseAt(Date.now() + 60_000);
-  await page.getByLabel("Secret of a key").fill("boss-secret-1");
+  await page.getByLabel("Secret of a key").fill("boss-secret-key-1");
   await page.getByRole("button", { name: "Use this key" }).click();
   const shown = async (...wanted) => {
     await page.clock.runFor(1);

@@ -230,3 +230,29 @@ for (const colorScheme of ["light", "dark"]) {
     expectNoErrors(page);
   });
 }
+
+test("the page of the API obeys its policy, and begins with what customers may do", async () => {
+  const page = await open(browser, `${holdfast.url}/docs`);
+  await page.getByText("/api/events", { exact: true }).first().waitFor();
+  const parts = await page.locator(".opblock-tag").evaluateAll((all) => all.map((e) => e.dataset.tag));
+  assert.deepEqual([parts[0], parts.at(-1)], ["Events", "Operators"]);
+  const paths = await page.locator(".opblock-summary-path").evaluateAll((all) => all.map((e) => e.dataset.path));
+  assert.ok(!paths[0].startsWith("/api/admin"), paths[0]);
+  await page.getByText("/api/events", { exact: true }).first().click();
+  await page.getByRole("button", { name: "Try it out" }).first().click();
+  await page.getByRole("button", { name: "Execute" }).first().click();
+  await page.getByText("Server response").first().waitFor();
+  expectNoErrors(page);
+});
+
+test("the pages fit the screen in both directions of text", async () => {
+  for (const path of ["/demo", "/demo/examples", "/console", "/console#/locks"]) {
+    for (const width of [390, 1280]) {
+      const page = await open(browser, holdfast.url + path, { viewport: { width, height: 900 } });
+      await page.evaluate(() => { document.documentElement.dir = "rtl"; });
+      const scrolled = await page.evaluate(() => { scrollTo(-10_000, 0); return scrollX; });
+      assert.equal(scrolled, 0, `${path}, ${width} px wide`);
+      await page.context().close();
+    }
+  }
+});

@@ -283,11 +283,11 @@ test("a link to nothing says so", async () => {
 });
 
 test("the pages ask for the key, and go on once it was entered", async (t) => {
-  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-1" });
-  const event = await own.event("Behind a key", 5, "boss-secret-1");
+  const own = await Holdfast.start(t, { API_KEYS: "boss:admin:boss-secret-key-1" });
+  const event = await own.event("Behind a key", 5, "boss-secret-key-1");
   const page = await open(browser, `${own.url}/console#/events/${event.id}`);
   await page.getByText("This server requires a key.").waitFor();
-  await page.getByLabel("Secret of a key").fill("boss-secret-1");
+  await page.getByLabel("Secret of a key").fill("boss-secret-key-1");
   await page.getByRole("button", { name: "Use this key" }).click();
   await page.getByRole("heading", { name: "Behind a key" }).waitFor();
   await shows(page, "Sales over time", /0 seats sold/);
@@ -336,7 +336,7 @@ for (const colorScheme of ["light", "dark"]) {
   });
 }
 
-test("the map of an event: what has become of each seat, a click looks it up, a rectangle blocks and unblocks", async () => {
+test("the map of an event: the state of each seat, a click looks it up, a rectangle blocks and unblocks", async () => {
   const event = await seatedEvent("On the map");
   const { booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-map");
   const user = await holdfast.user();

@@ -22,7 +22,7 @@ const unlisted = `http://127.0.0.1:${shop.address().port}`;
 
 const secret = randomBytes(32).toString("hex");
 const browser = await browse({ after });
-const holdfast = await Holdfast.start({ after }, { API_KEYS: "ops:admin:s-ops", JWT_SECRET: secret, CORS_ORIGINS: listed });
+const holdfast = await Holdfast.start({ after }, { API_KEYS: "ops:admin:secret-key-of-ops", JWT_SECRET: secret, CORS_ORIGINS: listed });
 
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
@@ -62,14 +62,14 @@ const follow = (page, url, token, first, last) => page.evaluate(async ([url, tok
   return received;
 }, [url, token, first, last]);
 
-const locksOf = async (event) => (await holdfast.ask("GET", `/api/locks?eventId=${event.id}`, undefined, "s-ops")).items.length;
+const locksOf = async (event) => (await holdfast.ask("GET", `/api/locks?eventId=${event.id}`, undefined, "secret-key-of-ops")).items.length;
 
 test("a page of a listed origin locks seats with a customer's token, and follows the streams", async () => {
   const plan = await holdfast.ask("POST", "/api/seating-plans", {
     name: "Studio", categories: [{ key: "c", name: "C" }], sections: [{ key: "A", name: "A", category: "c", rows: [{ key: "1", seats: 8 }] }],
-  }, "s-ops");
-  const event = await holdfast.ask("POST", "/api/events", { name: "Embedded", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" }, "s-ops");
-  const user = await holdfast.user("s-ops");
+  }, "secret-key-of-ops");
+  const event = await holdfast.ask("POST", "/api/events", { name: "Embedded", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" }, "secret-key-of-ops");
+  const user = await holdfast.user("secret-key-of-ops");
   const token = tokenOf(user);
   const page = await open(browser, listed);
   const seats = follow(page, `${holdfast.url}/api/events/${event.id}/seats/stream?section=A`, token, "bitmap", '"A-1-2"');
@@ -101,28 +101,28 @@ test("a page of a listed origin locks seats with a customer's token, and follows
 });
 
 test("a page of a listed origin can read why it is refused", async () => {
-  const event = await holdfast.event("Refused", 1, "s-ops");
-  const user = await holdfast.user("s-ops");
+  const event = await holdfast.event("Refused", 1, "secret-key-of-ops");
+  const user = await holdfast.user("secret-key-of-ops");
   const page = await open(browser, listed);
   const lock = (token, seats) => call(page, "POST", `${holdfast.url}/api/locks`, token, { eventId: event.id, userId: user.id, seats });
   for (const [token, seats, status, code] of [
-    [tokenOf(user), 2, 409, "SEATS_UNAVAILABLE"], [tokenOf(user, -60), 1, 401, "UNAUTHENTICATED"], ["s-ops", 1, 403, "FORBIDDEN"],
-    [tokenOf(await holdfast.user("s-ops")), 1, 404, "USER_NOT_FOUND"],
+    [tokenOf(user), 2, 409, "SEATS_UNAVAILABLE"], [tokenOf(user, -60), 1, 401, "UNAUTHENTICATED"], ["secret-key-of-ops", 1, 403, "FORBIDDEN"],
+    [tokenOf(await holdfast.user("secret-key-of-ops")), 1, 404, "USER_NOT_FOUND"],
   ]) {
     const refused = await lock(token, seats);
     assert.deepEqual([refused.status, refused.body?.code], [status, code], JSON.stringify(refused));
   }
-  const key = await call(page, "GET", `${holdfast.url}/api/events`, "s-ops");
+  const key = await call(page, "GET", `${holdfast.url}/api/events`, "secret-key-of-ops");
   assert.deepEqual([key.status, key.body?.code], [403, "FORBIDDEN"]);
   assert.equal(await locksOf(event), 0);
   assert.deepEqual(page.errors, []);
 });
 
 test("a page of a listed origin calls customers' routes alone", async () => {
-  const event = await holdfast.event("Unchanged", 4, "s-ops");
-  const user = await holdfast.user("s-ops");
+  const event = await holdfast.event("Unchanged", 4, "secret-key-of-ops");
+  const user = await holdfast.user("secret-key-of-ops");
   const page = await open(browser, listed);
-  for (const secret of [tokenOf(user), "s-ops"]) {
+  for (const secret of [tokenOf(user), "secret-key-of-ops"]) {
     for (const [method, path, body] of [
       ["PATCH", `/api/events/${event.id}`, { name: "Changed" }], ["POST", "/api/events", { name: "E", totalSeats: 1, eventDate: "2027-06-15T19:00:00Z" }],
       ["GET", "/api/admin/jobs"], ["POST", "/api/admin/jobs/lock-expiry/run"], ["GET", "/api/changes"], ["POST", "/api/users", { name: "A", email: "a@example.com" }],
@@ -131,12 +131,12 @@ test("a page of a listed origin calls customers' routes alone", async () => {
       assert.match(refused.error ?? JSON.stringify(refused), /^TypeError/, `${method} ${path}`);
     }
   }
-  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`, undefined, "s-ops")).name, "Unchanged");
+  assert.equal((await holdfast.ask("GET", `/api/events/${event.id}`, undefined, "secret-key-of-ops")).name, "Unchanged");
 });
 
 test("a page of another origin reads nothing and changes nothing", async () => {
-  const event = await holdfast.event("Foreign", 4, "s-ops");
-  const user = await holdfast.user("s-ops");
+  const event = await holdfast.event("Foreign", 4, "secret-key-of-ops");
+  const user = await holdfast.user("secret-key-of-ops");
   const page = await open(browser, unlisted);
   const body = { eventId: event.id, userId: user.id, seats: 1 };
   for (const token of [undefined, tokenOf(user)]) {
@@ -166,9 +166,9 @@ test("on a server without keys a listed page needs no token", async (t) => {
 test("a page of a listed origin embeds the seat map with a customer's token", async () => {
   const plan = await holdfast.ask("POST", "/api/seating-plans", {
     name: "Studio", categories: [{ key: "c", name: "C" }], sections: [{ key: "A", name: "A", category: "c", rows: [{ key: "1", seats: 8 }] }],
-  }, "s-ops");
-  const event = await holdfast.ask("POST", "/api/events", { name: "Embedded map", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" }, "s-ops");
-  const user = await holdfast.user("s-ops");
+  }, "secret-key-of-ops");
+  const event = await holdfast.ask("POST", "/api/events", { name: "Embedded map", seatingPlanId: plan.id, eventDate: "2027-06-15T19:00:00Z" }, "secret-key-of-ops");
+  const user = await holdfast.user("secret-key-of-ops");
   const page = await open(browser, `${listed}/seats`);
   const map = page.locator("holdfast-seats");
   let tokens = 0;
@@ -184,14 +184,14 @@ test("a page of a listed origin embeds the seat map with a customer's token", as
   await map.evaluate((e) => e.best(2));
   const [lock] = await map.evaluate((e) => e.locks);
   assert.deepEqual([lock.seats, lock.userId], [2, user.id]);
-  const other = await holdfast.user("s-ops");
-  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-1"] }, "s-ops");
+  const other = await holdfast.user("secret-key-of-ops");
+  await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-1"] }, "secret-key-of-ops");
   await page.waitForFunction(() => {
     const e = document.querySelector("holdfast-seats");
     e.showSeat("A-1-1");
     return /not available$/.test(e.shadowRoot.querySelector(".cursor").textContent);
   });
-  assert.ok(tokens >= 4, "the token is asked for anew");
+  assert.ok(tokens >= 4, "the token is asked for again");
   assert.deepEqual(page.errors, []);
   assert.equal(page.foreignRequests.some((url) => /[?&]token=|eyJ/.test(url)), false);
   await map.evaluate((e, token) => {

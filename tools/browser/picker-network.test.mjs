@@ -124,7 +124,7 @@ test("a stream that ends after its first bytes is asked for again after the time
     asked++;
     return route.fulfill({ contentType: "text/event-stream", body: "retry: 1000\n: live updates\n\n" });
   });
-  await page.evaluate(() => dispatchEvent(new Event("offline"))); // the map connects anew
+  await page.evaluate(() => dispatchEvent(new Event("offline"))); // the map connects again
   await until("it is asked for", () => asked > 0);
   await page.waitForTimeout(3500);
   assert.ok(asked >= 2 && asked <= 5, `${asked} times`);
@@ -132,7 +132,7 @@ test("a stream that ends after its first bytes is asked for again after the time
   expectNoErrors(page);
 });
 
-test("a token that does not come is no answer, and is asked for again", async () => {
+test("a token that does not come is not an answer, and is asked for again", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
   await page.clock.install();

@@ -21,11 +21,11 @@ test("a stream that was down for more than a minute: the map stays where it was,
   const customer = await holdfast.user();
   const lock = (wish) => holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: customer.id, ...wish });
   const release = ({ id }) => holdfast.ask("DELETE", `/api/locks/${id}`);
-  const former = await lock({ seatIds: ["A-1-3"] });
+  const earlier = await lock({ seatIds: ["A-1-3"] });
 
   const line = await cable(t, holdfast);
   const chooser = await show(event, { hold: "checkout" }, { on: line });
-  const holder = await show(event, {}, { on: line }); // of a seat that somebody else has afterwards
+  const holder = await show(event, {}, { on: line }); // of a seat that another customer has afterwards
   const loser = await show(event, {}, { on: line }); // of a seat that is free afterwards
   const keeper = await show(event, {}, { on: line }); // of a seat that stays its own
   const all = [chooser, holder, loser, keeper];
@@ -42,7 +42,7 @@ test("a stream that was down for more than a minute: the map stays where it was,
     await click(map, seat);
     await holds(map, seat);
   }
-  await until("the stream has told of all locks", async () => (await takenIn(chooser.map)).join() === "A-1-1,A-1-2,A-1-3,A-1-6");
+  await until("the stream has sent all locks", async () => (await takenIn(chooser.map)).join() === "A-1-1,A-1-2,A-1-3,A-1-6");
   for (const { map } of all) await positionOf(map, "A-2-6");
   const place = ({ map }) => map.locator(".cursor").boundingBox();
   const before = await Promise.all(all.map(place));
@@ -50,7 +50,7 @@ test("a stream that was down for more than a minute: the map stays where it was,
   line.pull();
   const end = Date.now() + outage;
   for (const { map } of all) await map.getByText("Connection lost.").waitFor();
-  await release(former);
+  await release(earlier);
   for (const { map } of [holder, loser]) await release((await map.evaluate((e) => e.locks))[0]);
   for (const wish of [{ seatIds: ["A-2-5"] }, { seatIds: ["A-1-1"] }, { seatIds: ["B-1-1", "B-1-2"] }, { section: "pit", seats: 6 }]) await lock(wish);
   await chooser.page.waitForTimeout(end - Date.now());
@@ -66,13 +66,13 @@ test("a stream that was down for more than a minute: the map stays where it was,
   for (const { map } of [holder, loser]) {
     await until("the page is told that its seats went", async () => (await told(map, "holdexpired")).length === 1);
     assert.deepEqual([await held(map), await chosen(map)], [[], []]);
-    await says(map, /^The seats were given up elsewhere/);
+    await says(map, /^The seats were released elsewhere/);
   }
   await holds(keeper.map, "A-1-6");
   assert.deepEqual(await told(keeper.map, "holdexpired"), []);
 
   assert.deepEqual(await Promise.all(all.map(place)), before, "no map has moved");
-  for (const { map } of all) assert.equal((await told(map, "ready")).length, 1, "no map was built anew");
+  for (const { map } of all) assert.equal((await told(map, "ready")).length, 1, "no map was built again");
   const taken = ["A-1-1", "A-1-6", "A-2-5", "B-1-1", "B-1-2"];
   for (const of of all) {
     await of.map.getByText("14 free", { exact: true }).first().waitFor();

@@ -24,7 +24,7 @@ test("names in a plan are text", async () => {
 });
 
 test("an arena by the keyboard alone: a section, a seat, a standing place, and out again", async () => {
-  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const event = await sell(JSON.parse(file("seats/planfile/examples/arena.json")));
   const { page, map } = await show(event);
   const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.getAttribute("aria-label") ?? e.shadowRoot.activeElement?.textContent);
   await page.locator("h2").first().click();
@@ -224,7 +224,7 @@ test("a section that is a ring around another one is reached by the keyboard", a
 });
 
 test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider than the screen", async () => {
-  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const event = await sell(JSON.parse(file("seats/planfile/examples/arena.json")));
   const { page, map } = await show(event, {}, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
   await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
   const box = await map.locator(".map").boundingBox();
@@ -259,7 +259,7 @@ test("a phone: a tap on a section, a tap on a seat, a pinch, and no page wider t
 
 for (const colorScheme of ["light", "dark"]) {
   test(`a theatre during a sale, ${colorScheme}, at three widths; takes the screenshots`, async () => {
-    const event = await sell(JSON.parse(file("docs/plans/theatre.json")), { orphanRule: "REFUSE" });
+    const event = await sell(JSON.parse(file("seats/planfile/examples/theatre.json")), { orphanRule: "REFUSE" });
     const prices = { premium: 95, first: 72, box: 80, second: 48, third: 32, fourth: 22 };
     const { page, map } = await show(event, { prices: JSON.stringify(prices), currency: "EUR" }, { colorScheme, viewport: { width: 1280, height: 860 } });
     const others = await holdfast.user();

@@ -44,6 +44,21 @@ test("a new token, other settings, and another place in the page keep the cart",
   expectNoErrors(page);
 });
 
+test("without the attribute user, nothing is asked before the page sets the token", async () => {
+  const event = await sell(studio());
+  const { page } = await show(event);
+  await page.goto(`${holdfast.url}/demo/examples?event=`);
+  const asked = [];
+  page.on("request", (r) => { if (r.url().includes(event.id)) asked.push(r.headers().authorization); });
+  const map = page.locator("#first");
+  await map.evaluate((e, id) => e.setAttribute("event", id), event.id);
+  await map.getByText("Loading").waitFor();
+  assert.deepEqual(asked, []);
+  await map.evaluate((e) => { e.token = "T"; });
+  await until("the event is asked for", () => asked.length > 0);
+  assert.equal(asked[0], "Bearer T");
+});
+
 test("properties that a page sets before the module is there count", async () => {
   const event = await sell(studio());
   const { page } = await show(event);
@@ -102,7 +117,7 @@ test("that the time of one lock is over is shown, although another one is left",
   await map.evaluate(() => dispatchEvent(new Event("focus"))); // it looks again
   await holds(map, "A-1-1");
   const toast = await map.evaluate((e) => { const t = e.shadowRoot.querySelector(".toast"); return t.hidden ? "" : t.textContent; });
-  assert.equal(toast, "The seats were given up elsewhere.");
+  assert.equal(toast, "The seats were released elsewhere.");
   expectNoErrors(page);
 });
 
@@ -163,7 +178,7 @@ test("a lock that was released elsewhere is not shown as held", async () => {
   const [lock] = await locksOf(event);
   await release(lock);
   await until("the page knows", async () => (await told(map, "holdexpired")).length === 1);
-  await says(map, /given up elsewhere/);
+  await says(map, /released elsewhere/);
   assert.deepEqual([await chosen(map), await held(map)], [[], []]);
   const last = (await told(map, "holdchanged")).at(-1);
   assert.deepEqual([last.locks, last.selection], [[], []]);
@@ -274,7 +289,7 @@ test("the last seat of a lock that is being paid for is not released by a click"
   await holds(map, "A-1-1");
   const [lock] = await locksOf(event);
   const booking = await holdfast.ask("POST", "/api/bookings", { userId: user.id, eventId: event.id, lockId: lock.id, paymentTtlSeconds: 60 });
-  await page.waitForTimeout(350); // it is no double click
+  await page.waitForTimeout(350); // it is not a double click
   await click(map, "A-1-1");
   await says(map, /being paid for/);
   assert.deepEqual(await chosen(map), ["A-1-1"]);
@@ -311,7 +326,7 @@ test("quick clicks on a number of places all count; an odd currency and an odd c
   expectNoErrors(page);
 });
 
-test("an answer that is no JSON is no lost answer, and a date in Retry-After is waited for", async () => {
+test("an answer that is not JSON is not a lost answer, and a date in Retry-After is waited for", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
   await page.route("**/locks", (route) => route.fulfill({ status: 403, contentType: "text/html", body: "<h1>Firewall</h1>" }), { times: 1 });

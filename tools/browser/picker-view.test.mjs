@@ -29,7 +29,7 @@ const pen = {
 };
 
 test("captions of sections stay inside of their outlines, at any zoom, and a name that is too long is cut", async () => {
-  const plan = JSON.parse(file("docs/plans/arena.json"));
+  const plan = JSON.parse(file("seats/planfile/examples/arena.json"));
   plan.sections.find((s) => s.key === "213").name = "An-exceptionally-long-name-without-a-space";
   const hall = await hallOf(plan);
   let [cut, shortened, turned] = [0, 0, 0];
@@ -54,7 +54,7 @@ test("captions of sections stay inside of their outlines, at any zoom, and a nam
 });
 
 test("a large area that sells one by one keeps the widths of few counts", async () => {
-  const hall = await hallOf(JSON.parse(file("docs/plans/arena.json")));
+  const hall = await hallOf(JSON.parse(file("seats/planfile/examples/arena.json")));
   const area = hall.sections.find((s) => s.capacity > 0);
   const view = { scale: 8, ratio: 1, font: "sans-serif", widths: new Map() };
   const caption = (n) => captionOf(pen, area, `${n.toLocaleString("en")} free`, view);
@@ -64,7 +64,7 @@ test("a large area that sells one by one keeps the widths of few counts", async 
   assert.deepEqual(caption(20_000), first);
 });
 
-// writtenOn records the texts that are written on the map when it is drawn anew.
+// writtenOn records the texts that are written on the map when it is redrawn.
 const writtenOn = (map) => map.evaluate(async (e) => {
   const draw = CanvasRenderingContext2D.prototype;
   const { fillText } = draw;
@@ -82,7 +82,7 @@ const writtenOn = (map) => map.evaluate(async (e) => {
 test("sections of one name have captions of one kind on a phone, narrow ones too", async () => {
   const phone = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, hasTouch: true };
   for (const [plan, captions] of [["arena", Array.from({ length: 20 }, (_, n) => [String(101 + n), String(201 + n)]).flat()], ["theatre", ["Boxes, left", "Boxes, right"]]]) {
-    const { page, map } = await show(await sell(JSON.parse(file(`docs/plans/${plan}.json`))), {}, phone);
+    const { page, map } = await show(await sell(JSON.parse(file(`seats/planfile/examples/${plan}.json`))), {}, phone);
     const written = (await writtenOn(map)).filter((text) => /^(Block |Boxes, )?(\d{3}|left|right)$/.test(text));
     assert.deepEqual(written.sort(), captions.sort(), plan);
     await page.context().close();
@@ -111,14 +111,14 @@ const namesOf = (map) => map.evaluate(async (e) => {
     if (this.canvas === canvas && image.height < 60 && texts.has(image)) names.set(texts.get(image), { x, y, width: image.width, height: image.height });
     return drawImage.call(this, image, x, y, ...size);
   };
-  e.setAttribute("theme", e.getAttribute("theme") === "dark" ? "light" : "dark"); // everything is drawn anew
+  e.setAttribute("theme", e.getAttribute("theme") === "dark" ? "light" : "dark"); // everything is redrawn
   for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
   Object.assign(draw, { fillText, drawImage });
   return { names: Object.fromEntries(names), width: canvas.width, height: canvas.height };
 });
 
 test("a section's name is on the map while its seats are drawn, also when its top is out of view", async () => {
-  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const event = await sell(JSON.parse(file("seats/planfile/examples/arena.json")));
   const { page, map } = await show(event);
   assert.deepEqual((await namesOf(map)).names, {}, "from far away there are captions");
   for (const seat of ["101-A-3", "101-S-3"]) {
@@ -135,7 +135,7 @@ test("a section's name is on the map while its seats are drawn, also when its to
 });
 
 test("the names of sections lie on no seat and across no edge, where seats are drawn at a slant too", async () => {
-  const hall = await hallOf(JSON.parse(file("docs/plans/arena.json")));
+  const hall = await hallOf(JSON.parse(file("seats/planfile/examples/arena.json")));
   for (const apart of [11, 16, 23, 32]) { // pixels between two seats
     const scale = apart / hall.spacing;
     const painter = { hall, ratio: 1, colors: { font: "sans-serif" }, context: pen, pictures: { get: () => ({}) }, isShown: () => true };
@@ -276,7 +276,7 @@ test("a small hall that is shown whole stays whole when the window becomes a qua
 });
 
 test("a click on a section shows it and keeps the focus on it, a double click too: no seat is chosen", async () => {
-  const event = await sell(JSON.parse(file("docs/plans/arena.json")));
+  const event = await sell(JSON.parse(file("seats/planfile/examples/arena.json")));
   const { page, map } = await show(event);
   await map.evaluate((e) => e.shadowRoot.querySelector(".map").scrollIntoView());
   const focused = () => map.evaluate((e) => e.shadowRoot.activeElement?.textContent);

@@ -157,7 +157,7 @@ test("the time runs out by the server's clock", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event, { "ttl-seconds": "4" }, { isReady: true });
   await page.clock.install({ time: Date.now() + 3_600_000 }); // the browser's clock is an hour ahead
-  await map.evaluate((e) => { e.told.length = 0; e.setAttribute("src", "/"); }); // loads anew
+  await map.evaluate((e) => { e.told.length = 0; e.setAttribute("src", "/"); }); // loads again
   await until("the map is ready", () => told(map, "ready").then((list) => list.length > 0));
   await click(map, "A-1-1");
   await holds(map, "A-1-1");
@@ -215,7 +215,7 @@ test("an event without a map, and one that does not exist, say so", async () => 
   await none.map.getByText("There is no such event.").waitFor();
 });
 
-test("another plan under an open map: it is drawn anew, and the lock stays", async () => {
+test("another plan under an open map: it is redrawn, and the lock stays", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);
   await click(map, "A-1-1");

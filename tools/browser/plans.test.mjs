@@ -16,7 +16,7 @@ const hall = (name) => ({
   ],
 });
 
-const chamber = readFileSync(new URL("../../seats/seating/pretix/testdata/chamber.json", import.meta.url));
+const chamber = readFileSync(new URL("../../seats/planfile/testdata/chamber.json", import.meta.url));
 const csv = "section,row,seat,category,mood\nA,1,1,Best,good\nA,1,2,Best,bad\n";
 
 const upload = async (page, name, content) => {

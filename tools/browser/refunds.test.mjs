@@ -8,7 +8,7 @@ const browser = await browse({ after });
 
 const card = (page, name) => page.getByRole("region", { name, exact: true });
 
-// pay tells of a payment of a new booking. A late one is refused.
+// pay reports a payment of a new booking. A late one is refused.
 async function pay(holdfast, event, reference, { late = false, ...charge } = {}) {
   const lock = await holdfast.lock(event, 1);
   const window = late ? { paymentExpiresAt: new Date(Date.now() - 3_600_000).toISOString() } : { paymentTtlSeconds: 600 };

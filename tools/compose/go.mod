@@ -1,6 +1,8 @@
 module github.com/holdfast-dev/holdfast/tools/compose
 
-go 1.26
+go 1.26.0
+
+toolchain go1.26.8
 
 require (
 	github.com/compose-spec/compose-go/v2 v2.10.1

@@ -1,6 +1,8 @@
 module github.com/holdfast-dev/holdfast/tools/kubernetes
 
-go 1.26
+go 1.26.0
+
+toolchain go1.26.8
 
 require (
 	k8s.io/api v0.34.2

@@ -215,7 +215,7 @@ func readPrometheus(t *testing.T, name string) (c prometheusConfig) {
 	return c
 }
 
-// Each variant has the alerts that fit who runs the jobs, and what they need.
+// Each variant has the alerts for the processes that run the jobs there, and the metrics that they need.
 func TestPrometheus_HasTheAlertsOfItsVariant(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string][]string{

@@ -1,3 +1,5 @@
 module github.com/holdfast-dev/holdfast/tools/release
 
-go 1.26
+go 1.26.0
+
+toolchain go1.26.8

@@ -26,7 +26,7 @@ func command(t *testing.T, folder, name string, args ...string) (string, error) 
 }
 
 func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
-	t.Setenv("PROGRAMS", "./internal/version/testdata/program")
+	t.Setenv("PROGRAMS", "./internal/telemetry/testdata/program")
 	const version = "v0.0.0-test"
 	if out, err := command(t, root, "bash", "scripts/release", version, runtime.GOOS+"/"+runtime.GOARCH); err != nil {
 		t.Fatal(err, out)
@@ -76,7 +76,7 @@ func TestRelease_HasProgramsOfTheVersionWithChecksumsAndBills(t *testing.T) {
 
 // Without a target, a release has those that the project supports.
 func TestRelease_HasAllTargets(t *testing.T) {
-	t.Setenv("PROGRAMS", "./internal/version/testdata/program")
+	t.Setenv("PROGRAMS", "./internal/telemetry/testdata/empty")
 	const version = "v0.0.0-targets"
 	if out, err := command(t, root, "bash", "scripts/release", version); err != nil {
 		t.Fatal(err, out)
@@ -126,9 +126,9 @@ func TestRelease_HasAllPrograms(t *testing.T) {
 func TestRelease_RefusesAWrongVersion(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]string{
-		"1.2.3":           "is no version",
-		"v1":              "is no version",
-		"v1.0.0; rm":      "is no version",
+		"1.2.3":           "is not a valid version",
+		"v1":              "is not a valid version",
+		"v1.0.0; rm":      "is not a valid version",
 		"v98765.4321.987": "CHANGELOG.md has no part",
 	} {
 		t.Run(version, func(t *testing.T) {

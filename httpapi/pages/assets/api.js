@@ -74,7 +74,7 @@ export async function call(method, path, body) {
   if (response.status === 204) return {};
   const result = await response.json().catch(() => null);
   if (!response.ok) throw new ApiError(response.status, result ?? {}, keysBefore);
-  if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or no JSON." });
+  if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or not JSON." });
   return result;
 }
 

@@ -78,7 +78,7 @@ export function showToast(text) {
 
 // confirmAction asks the user before an action; yes and no are the texts of the buttons. With a no of its own, that has
 // the focus: Enter, which opened the dialog and may still be held down, does not do what can't be undone. While another
-// question is open, the answer is no: that question must not become this one under the user's hand.
+// question is open, it returns false: the user may be about to answer that one, so it must not be replaced.
 export function confirmAction(title, text, yes, no = "") {
   const dialog = byID("confirm");
   if (dialog.onclose !== null) return Promise.resolve(false);

@@ -1,6 +1,8 @@
 module github.com/holdfast-dev/holdfast/tools/clients/go
 
-go 1.26
+go 1.26.0
+
+toolchain go1.26.8
 
 tool github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen
 

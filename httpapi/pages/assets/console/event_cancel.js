@@ -40,12 +40,16 @@ export function runOf() {
 
 const endedBy = (run) => `${count(run.applied, "lock or booking", "locks and bookings")} ended, ${count(run.seatsRestored, "seat")} freed`;
 
-function progressOf(run, { lockedSeats, soldSeats }) {
+function progressOf(run, { lockedSeats, soldSeats, cancelLeft = 0, cancelProblem = "" }) {
   if (run === undefined || run.pod === "") {
     return "The event is being cancelled. No process has begun with its locks and bookings yet: if none does within a minute, start a worker, or run the job event-cancel.";
   }
+  if (cancelLeft > 0) {
+    return `The event is being cancelled: ${endedBy(run)}. ${count(cancelLeft, "lock or booking", "locks and bookings")} can't be ended: ` +
+      `${cancelProblem}. The run tries again every 15 seconds, until that is corrected.`;
+  }
   if (run.outcome !== "running") return `The event is being cancelled. The process that did it has ended; another one goes on. So far: ${endedBy(run)}.`;
-  const left = lockedSeats + soldSeats === 0 ? "Nothing is left; the run waits until no payment can be under way any more."
+  const left = lockedSeats + soldSeats === 0 ? "Nothing is left; the run waits until no payment can be in flight any more."
     : `${number(lockedSeats)} locked and ${number(soldSeats)} sold seats are left.`;
   return `The event is being cancelled: ${endedBy(run)}. ${left}`;
 }

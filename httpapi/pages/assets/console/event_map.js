@@ -1,4 +1,4 @@
-// The map of an event with numbered seats: what has become of each, and blocks drawn as rectangles.
+// The map of an event with numbered seats: the state of each, and blocks drawn as rectangles.
 
 import { Hall, SeatMap, blocked, colorsOf, free, sold, taken, words } from "/assets/holdfast-seats.js";
 import { call } from "../api.js";

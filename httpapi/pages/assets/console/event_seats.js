@@ -50,7 +50,7 @@ function updateSectionRow(row, s) {
   setText(part(row, "total"), number(s.total));
 }
 
-// isSeatID keeps what is no seat out of the paths of requests.
+// isSeatID reports whether a text can be a seat's ID, so that no other text gets into the path of a request.
 const isSeatID = (id) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id) && !["stream", "block", "unblock"].includes(id);
 
 // lookUp is a form that shows a seat, its lock and the customer, and takes it out of sale or puts it back. The seat is in
@@ -65,7 +65,7 @@ function lookUp(page, event, loaded) {
     left = new AbortController();
     const part = { ...page, signal: AbortSignal.any([page.signal, left.signal]) };
     stopLoading(result);
-    if (!isSeatID(id)) throw new ApiError(422, { detail: "That is no ID of a seat." });
+    if (!isSeatID(id)) throw new ApiError(422, { detail: "This is not a valid seat ID. Give an ID of the plan, such as A-1-1." });
     if (!page.signal.aborted) history.replaceState(null, "", `#/events/${event.id}?${new URLSearchParams({ seat: id })}`);
     await load(part, result, () => readSeat(event, id), (found) => result.replaceChildren(seatState(part, event, found, loaded, show)));
   };

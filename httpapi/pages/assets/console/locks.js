@@ -40,7 +40,7 @@ export async function lockPage(page) {
             showToast(`The lock is ${released.status}. ${count(released.seats, "seat")} can be sold again.`);
           } catch (error) {
             if (!(error instanceof ApiError) || ![409, 410].includes(error.status)) throw error;
-            showToast(`The lock was not released: ${error.message}`); // the page shows what has become of it
+            showToast(`The lock was not released: ${error.message}`); // the page shows its state
           }
           page.root.replaceChildren();
           await lockPage(page);

@@ -104,7 +104,7 @@ export function describe(error) {
 
 let cards = 0;
 
-// card is a section of a page with a title. Nodes behind it are in its head, beside the title.
+// card is a section of a page with a title. inHead are nodes for its head, next to the title.
 export function card(title, inHead, ...children) {
   const id = `card-${cards += 1}`;
   return el("section", { className: "card", "aria-labelledby": id },

@@ -1,4 +1,4 @@
-// Webhooks: the endpoints that are told of changes, the page of one with its deliveries, and replays.
+// Webhooks: the endpoints to which changes are sent, the page of one with its deliveries, and replays.
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
@@ -56,12 +56,12 @@ export async function webhooksPage(page) {
     body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(items.length, "endpoint")}, oldest first.` }),
       table("Endpoints", columns, items));
   });
-  page.root.append(card("Webhooks", [], el("p", { className: "soft small", textContent: "Other systems that are told of changes as they are committed." }), body),
+  page.root.append(card("Webhooks", [], el("p", { className: "soft small", textContent: "Other systems that get changes as they are committed." }), body),
     creationCard(fill));
   await fill();
 }
 
-// secretNode shows a secret, which is told this once.
+// secretNode shows a secret, which no later answer has.
 function secretNode(secret, text) {
   const code = el("code", { textContent: secret });
   const copy = async () => {
@@ -144,7 +144,7 @@ function endpointCard(page, webhook) {
       `${tested.error ? tested.error : "The endpoint accepted the event."} (${how}, ${number(tested.durationMs)} ms)` }));
   };
   const remove = async () => {
-    const text = `${webhook.url} is told nothing any more, and its deliveries are removed. That can't be undone.`;
+    const text = `${webhook.url} gets no more changes, and its deliveries are removed. That can't be undone.`;
     if (!await confirmAction("Delete the endpoint?", text, "Delete the endpoint", "Keep it")) return;
     await call("DELETE", path);
     showToast("The endpoint was deleted.");
@@ -153,7 +153,7 @@ function endpointCard(page, webhook) {
   const show = (w) => {
     shown.replaceChildren(facts(w));
     buttons.replaceChildren(button("Send a test event", sendTest), w.state === "ENABLED"
-      ? button("Disable", change("DISABLED", "The endpoint is told nothing."))
+      ? button("Disable", change("DISABLED", "The endpoint gets no changes."))
       : button("Enable", change("ENABLED", "The endpoint gets the changes from now on. Those between are for a replay.")), button("Delete", remove));
   };
   show(webhook);
@@ -225,6 +225,6 @@ function replayCard(webhook) {
     result.textContent = `${count(deliveries, "delivery", "deliveries")} planned.${rest}`;
   }, field("Changes since", at("since"), "body.since"), field("Before", at("until"), "body.until"),
   field("Types, or its own", typesInput("", false), "body.types"),
-  field("What", select("state", "", [["", "all, also what was never told"], ["DEAD", "what is dead"], ["DELIVERED", "what was delivered"]]), "body.state"),
+  field("What", select("state", "", [["", "all, also what was never sent"], ["DEAD", "what is dead"], ["DELIVERED", "what was delivered"]]), "body.state"),
   el("button", { className: "primary", textContent: "Replay" })), result);
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats"
+)
+
+// eventLine is an event as it is exported and imported.
+type eventLine struct {
+	ID              string    `json:"id"`
+	Name            string    `json:"name"`
+	TotalSeats      int64     `json:"totalSeats"`
+	AvailableSeats  int64     `json:"availableSeats"`
+	Oversold        int64     `json:"oversold,omitempty"`
+	Status          string    `json:"status"`
+	EventDate       time.Time `json:"eventDate"`
+	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
+
+	SeatingPlanID    string         `json:"seatingPlanId,omitempty"`
+	Sections         []capacityLine `json:"sections,omitempty"`
+	OrphanRule       string         `json:"orphanRule,omitempty"`
+	AccessiblePolicy string         `json:"accessiblePolicy,omitempty"`
+
+	LatePayments       string `json:"latePayments,omitempty"`
+	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
+}
+
+// capacityLine is the capacity of an area of general admission.
+type capacityLine struct {
+	Key      string `json:"key"`
+	Capacity int64  `json:"capacity"`
+}
+
+func newEventLine(e holdfast.Event) eventLine {
+	line := eventLine{
+		ID: e.ID.String(), Name: e.Name, TotalSeats: e.TotalSeats, AvailableSeats: e.AvailableSeats, Oversold: e.Oversold,
+		Status: string(e.Status), EventDate: e.EventDate, MaxSeatsPerUser: e.MaxSeatsPerUser, SeatingPlanID: formatID(e.Seating.PlanID),
+		OrphanRule: string(e.Seating.OrphanRule), AccessiblePolicy: string(e.Seating.AccessiblePolicy),
+		LatePayments: string(e.LatePayments.Policy), LatePaymentSeconds: &e.LatePayments.Seconds,
+	}
+	for _, s := range e.Sections {
+		line.Sections = append(line.Sections, capacityLine(s))
+	}
+	return line
+}
+
+// newEvent is the event that a line asks for. The seats of a seated event are those of its plan and its sections.
+func (l eventLine) newEvent() (n holdfast.NewEvent, err error) {
+	n = holdfast.NewEvent{
+		Name: l.Name, TotalSeats: l.TotalSeats, EventDate: l.EventDate, MaxSeatsPerUser: l.MaxSeatsPerUser,
+		Seating: holdfast.Seating{
+			OrphanRule: holdfast.OrphanRule(l.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(l.AccessiblePolicy),
+		},
+	}
+	if l.ID != "" {
+		if n.ID, err = holdfast.ParseID(l.ID); err != nil {
+			return n, fmt.Errorf("id %q: %w", l.ID, err)
+		}
+	}
+	if l.SeatingPlanID != "" {
+		if n.Seating.PlanID, err = holdfast.ParseID(l.SeatingPlanID); err != nil {
+			return n, fmt.Errorf("seatingPlanId %q: %w", l.SeatingPlanID, err)
+		}
+		n.TotalSeats = 0
+	}
+	for _, s := range l.Sections {
+		n.Sections = append(n.Sections, holdfast.SectionCapacity(s))
+	}
+	if l.LatePayments != "" || l.LatePaymentSeconds != nil {
+		late := holdfast.DefaultLatePayments()
+		late.Policy = cmp.Or(holdfast.LatePaymentPolicy(l.LatePayments), late.Policy)
+		if seconds := l.LatePaymentSeconds; seconds != nil {
+			late.Seconds = *seconds
+		}
+		n.LatePayments = &late
+	}
+	return n, nil
+}
+
+// exportCmd writes all events.
+type exportCmd struct{}
+
+func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
+	for page := (holdfast.Page{Size: holdfast.MaxPageSize}); ; {
+		events, next, err := s.Seats.ListEvents(ctx, page)
+		if err != nil {
+			return exitFailed, err
+		}
+		for _, e := range events {
+			if err := s.out.printJSON(newEventLine(e), ""); err != nil {
+				return exitFailed, err
+			}
+		}
+		if page.Token = next; next == "" {
+			return exitOK, nil
+		}
+	}
+}
+
+// importCmd creates events. It stops at the first invalid line and reports its
+// number.
+type importCmd struct{}
+
+func (*importCmd) run(ctx context.Context, s *session) (int, error) {
+	const maxLineBytes = 1 << 20
+	input := bufio.NewScanner(s.in)
+	input.Buffer(nil, maxLineBytes)
+	created, existing := 0, 0
+	for n := 1; input.Scan(); n++ {
+		if len(bytes.TrimSpace(input.Bytes())) == 0 {
+			continue
+		}
+		err := s.importLine(ctx, input.Bytes())
+		switch {
+		case errors.Is(err, seats.ErrEventExists):
+			existing++
+		case err != nil:
+			return exitFailed, fmt.Errorf("line %d: %w; %d events were created before it", n, err, created)
+		default:
+			created++
+		}
+	}
+	if err := input.Err(); err != nil {
+		return exitFailed, err
+	}
+	type line struct {
+		Created  int `json:"made"`
+		Existing int `json:"wereThere"`
+	}
+	lines := []line{{Created: created, Existing: existing}}
+	return exitOK, printRows(s.out, lines, []any{"created", "existed already"}, func(l line) []any { return []any{l.Created, l.Existing} })
+}
+
+func (s *session) importLine(ctx context.Context, text []byte) error {
+	var line eventLine
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&line); err != nil {
+		return err
+	}
+	n, err := line.newEvent()
+	if err != nil {
+		return err
+	}
+	switch isSeated := !n.Seating.PlanID.IsZero(); {
+	case n.Name == "":
+		return errors.New("name must not be blank")
+	case !isSeated && (n.TotalSeats < 1 || n.TotalSeats > holdfast.MaxSeats):
+		return fmt.Errorf("totalSeats must be 1 to %d, unless the event has a seatingPlanId", holdfast.MaxSeats)
+	case n.MaxSeatsPerUser < 0:
+		return errors.New("maxSeatsPerUser must not be negative")
+	}
+	status := holdfast.EventStatus(line.Status)
+	switch status {
+	case "", holdfast.OnSale, holdfast.Closed, holdfast.Cancelled:
+	default:
+		return fmt.Errorf("invalid status %q: use ON_SALE, CLOSED or CANCELLED", line.Status)
+	}
+	e, err := s.Seats.CreateEvent(ctx, n)
+	if holdfast.HasCode(err, holdfast.CodeSeatingPlanNotFound) {
+		return fmt.Errorf("this database does not have the seating plan %s: copy it with seatctl plans export and seatctl plans import, "+
+			"and set seatingPlanId to the ID that import prints", line.SeatingPlanID)
+	}
+	if err == nil && status != "" && status != holdfast.OnSale {
+		_, err = s.Seats.UpdateEvent(ctx, e.ID, holdfast.EventChange{Status: &status})
+	}
+	return err
+}
+
+// formatID is "" for the zero ID.
+func formatID(id holdfast.ID) string {
+	if id.IsZero() {
+		return ""
+	}
+	return id.String()
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/holdfast-dev/holdfast/client"
+	"github.com/holdfast-dev/holdfast/internal/config"
+)
+
+// kind is what list lists.
+type kind struct {
+	path    string   // of the API
+	columns []string // fields of an item that a table shows
+	filters []string // flags
+}
+
+var kinds = map[string]kind{
+	"events": {
+		path: "/api/events", columns: []string{"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate"},
+	},
+	"locks": {
+		path: "/api/locks", columns: []string{"id", "eventId", "userId", "seats", "status", "expiresAt", "bookingId"},
+		filters: []string{"event", "user", "status"},
+	},
+	"bookings": {
+		path:    "/api/bookings",
+		columns: []string{"id", "lockId", "eventId", "userId", "seats", "status", "paymentExpiresAt", "paymentReference"},
+		filters: []string{"event", "user", "status"},
+	},
+	"payments": {
+		path: "/api/payments",
+		columns: []string{
+			"id", "provider", "reference", "paymentPart", "bookingId", "eventId", "amount", "currency", "status", "reason",
+			"refundReference", "updatedAt",
+		},
+		filters: []string{"event", "booking", "status", "reference", "provider"},
+	},
+	"webhooks": {
+		path: "/api/webhooks", columns: []string{"id", "url", "types", "eventId", "state", "reason", "updatedAt"},
+	},
+	"plans": {
+		path: "/api/seating-plans", columns: []string{"id", "name", "totalSeats", "createdAt"},
+	},
+}
+
+// listCmd lists items over the API.
+type listCmd struct {
+	Kind string `arg:"" enum:"events,locks,bookings,payments,webhooks,plans" help:"events, locks, bookings, payments, webhooks or plans."`
+
+	Event     *string `placeholder:"ID" help:"List only items of this event: locks, bookings and payments."`
+	User      *string `placeholder:"ID" help:"List only items of this user: locks and bookings."`
+	Booking   *string `placeholder:"ID" help:"List only payments of this booking."`
+	Status    *string `help:"List only items with this status, such as ACTIVE: locks, bookings and payments."`
+	Reference *string `help:"List only payments with this reference of the provider."`
+	Provider  *string `help:"List only payments of this provider."`
+	Limit     limit   `default:"50" help:"Maximum number of items; 0 for all."`
+
+	URL string        `name:"url" env:"HOLDFAST_URL" help:"Address of the API. Default: http://127.0.0.1:8080."`
+	Key config.Secret `env:"HOLDFAST_KEY" help:"Secret of an API key. Webhooks need one with the scope admin."`
+}
+
+const (
+	defaultURL = "http://127.0.0.1:8080"
+	// apiTimeout limits a request with its retries: an operator waits for it.
+	apiTimeout = 5 * time.Second
+)
+
+// limit is a number of items; 0 means all.
+type limit int
+
+// maxLimit is more than a terminal shows.
+const maxLimit = 1_000_000
+
+// Validate is called by the parser.
+func (l limit) Validate() error {
+	if l < 0 || l > maxLimit {
+		return fmt.Errorf("%d is out of range: use 1 to %d, or 0 for all", l, maxLimit)
+	}
+	return nil
+}
+
+// filters are the filters that are given: by their flags, with the API's parameter and the value.
+func (c *listCmd) filters() map[string][2]string {
+	given := map[string][2]string{}
+	for _, f := range []struct {
+		flag, parameter string
+		value           *string
+	}{
+		{"event", "eventId", c.Event}, {"user", "userId", c.User}, {"booking", "bookingId", c.Booking},
+		{"status", "status", c.Status}, {"reference", "reference", c.Reference}, {"provider", "provider", c.Provider},
+	} {
+		if f.value != nil {
+			given[f.flag] = [2]string{f.parameter, *f.value}
+		}
+	}
+	return given
+}
+
+// Validate is called by the parser.
+func (c *listCmd) Validate() error {
+	allowed := kinds[c.Kind].filters
+	for flag := range c.filters() {
+		switch {
+		case slices.Contains(allowed, flag):
+		case len(allowed) == 0:
+			return fmt.Errorf("--%s does not apply to %s, which have no filters", flag, c.Kind)
+		default:
+			return fmt.Errorf("--%s does not apply to %s: use --%s", flag, c.Kind, strings.Join(allowed, ", --"))
+		}
+	}
+	return nil
+}
+
+func (c *listCmd) isOffline() {}
+
+func (c *listCmd) run(ctx context.Context, s *session) (int, error) {
+	items, isCut, err := c.read(ctx)
+	if err != nil {
+		return c.failed(err)
+	}
+	columns := kinds[c.Kind].columns
+	header := make([]any, len(columns))
+	for i, field := range columns {
+		header[i] = words(field)
+	}
+	err = printRows(s.out, items, header, func(item json.RawMessage) []any { return cells(item, columns) })
+	if err == nil && isCut {
+		_, err = fmt.Fprintf(s.errs, "There are more than %d; use --limit 0 to see all.\n", c.Limit)
+	}
+	return exitOK, err
+}
+
+// read reads items as the API has them. isCut: there are more than the limit.
+func (c *listCmd) read(ctx context.Context) (items []json.RawMessage, isCut bool, err error) {
+	query := url.Values{}
+	if c.Limit > 0 && c.Limit < client.MaxPageSize {
+		query.Set("pageSize", strconv.Itoa(int(c.Limit)+1))
+	}
+	for _, f := range c.filters() {
+		query.Set(f[0], f[1])
+	}
+	api := client.New(cmp.Or(c.URL, defaultURL), client.WithKey(string(c.Key)), client.WithRetryTimeout(apiTimeout))
+	for item, err := range api.ListItems(ctx, kinds[c.Kind].path, query) {
+		switch {
+		case err != nil:
+			return nil, false, err
+		case c.Limit > 0 && len(items) == int(c.Limit):
+			return items, true, nil
+		}
+		items = append(items, item)
+	}
+	return items, false, nil
+}
+
+// failed returns the exit code of an error of the API, and what an operator can do about it.
+func (c *listCmd) failed(err error) (int, error) {
+	switch {
+	case client.Is(err, client.ValidationFailed):
+		return exitUsage, err
+	case client.Is(err, client.Unauthenticated, client.Forbidden):
+		return exitFailed, fmt.Errorf("%w; set HOLDFAST_KEY, or --key, to the secret of a key", err)
+	case errors.As(err, new(*client.Error)):
+		return exitFailed, err
+	default:
+		return exitFailed, fmt.Errorf("%w; set HOLDFAST_URL, or --url, to the address of the API", err)
+	}
+}
+
+// words are the words of a field's name: eventId becomes event id.
+func words(field string) string {
+	var b strings.Builder
+	for _, r := range field {
+		if unicode.IsUpper(r) {
+			b.WriteByte(' ')
+			r = unicode.ToLower(r)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// cells are fields of an item as a table shows them; "" for one that the item does not have.
+func cells(item json.RawMessage, columns []string) []any {
+	var fields map[string]any
+	decoder := json.NewDecoder(bytes.NewReader(item))
+	decoder.UseNumber()
+	if decoder.Decode(&fields) != nil {
+		return []any{string(item)}
+	}
+	row := make([]any, len(columns))
+	for i, field := range columns {
+		row[i] = cell(fields[field])
+	}
+	return row
+}
+
+func cell(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case []any:
+		texts := make([]string, len(value))
+		for i, v := range value {
+			texts[i] = cell(v)
+		}
+		return strings.Join(texts, ", ")
+	default:
+		return fmt.Sprint(value)
+	}
+}

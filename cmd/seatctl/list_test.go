@@ -1,0 +1,135 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/httpapi"
+	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/webhooks"
+)
+
+// serve starts an API on env's database, whose only key is sesame, and returns its address.
+func serve(t *testing.T, env *testenv.Env) string {
+	t.Helper()
+	server := httptest.NewServer(httpapi.New(httpapi.Services{
+		Users: env.Users, Plans: env.Plans, Seats: env.Seats, Bookings: env.Bookings, Changes: env.Changes, Webhooks: env.Webhooks,
+		Log: slog.New(env.Log), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
+		Keys:    []config.Key{{Name: "ops", Scope: config.ScopeAdmin, Secret: "sesame"}},
+		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// list runs seatctl list over an API.
+func list(api string, args ...string) (code int, out, errs string) {
+	return offline("", append([]string{"list", "--url", api, "--key", "sesame"}, args...)...)
+}
+
+func TestList_EachKindByItsFilters(t *testing.T) {
+	t.Parallel()
+	env, event := newHealthy(t)
+	lock := env.Acquire(event, 7, testenv.Soon())
+	other := env.Acquire(env.Event(10), 1, testenv.Soon())
+	charge := holdfast.Charge{Reference: "pi_1", Provider: "acme", Amount: new(int64(1250)), Currency: "EUR"}
+	paid := env.Book(env.Acquire(event, 1, testenv.Soon()), testenv.Soon())
+	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), paid.ID, charge); err != nil {
+		t.Fatal(err)
+	}
+	hook, _, _, err := env.Webhooks.Create(env.Ctx(), webhooks.NewEndpoint{URL: "https://example.com/",
+		Types: []string{"holdfast.lock.*", "holdfast.booking.*"}},
+		holdfast.CreationKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := importPlan(t, env, smallPlan, "-")
+	api := serve(t, env)
+	for _, c := range []struct {
+		args    string
+		want    string // in the output, with single blanks
+		exclude string
+	}{
+		{args: "events", want: event.String() + " Event 100"},
+		{args: "locks --status ACTIVE", want: lock.ID.String(), exclude: "CONSUMED"},
+		{args: "locks --user " + lock.UserID.String() + " --json", want: `"seats": 7`, exclude: `"seats": 1`},
+		{args: "locks --limit 0", want: lock.ID.String()},
+		{args: "locks --event " + event.String(), want: lock.ID.String(), exclude: other.ID.String()},
+		{args: "bookings --status CONFIRMED", want: paid.ID.String(), exclude: "INITIATED"},
+		{args: "bookings -o json", want: `"lockId": "` + paid.LockID.String()},
+		{args: "bookings --json --event " + mongodb.NewID().String(), want: "[]"},
+		{args: "payments --reference pi_1", want: "acme pi_1"},
+		{args: "payments --booking " + paid.ID.String() + " --provider acme", want: "1250 EUR ACCEPTED"},
+		{args: "payments --status REFUND_DUE --event " + event.String(), exclude: "ACCEPTED"},
+		{args: "webhooks", want: hook.ID.String() + " https://example.com/ holdfast.lock.*, holdfast.booking.* ENABLED"},
+		{args: "plans", want: plan + " Hall 5"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			t.Parallel()
+			code, out, errs := list(api, strings.Fields(c.args)...)
+			if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) ||
+				c.exclude != "" && strings.Contains(out, c.exclude) {
+				t.Errorf("%d %s %s", code, out, errs)
+			}
+		})
+	}
+}
+
+// JSON has the items as the API has them, and a list that is cut says so.
+func TestList_IsReadPageByPageUpToTheLimit(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	for range 501 {
+		env.Event(1)
+	}
+	api := serve(t, env)
+	for limit, want := range map[string]int{"0": 501, "1": 1, "499": 499, "500": 500, "501": 501, "502": 501} {
+		code, out, errs := list(api, "events", "--json", "--limit", limit)
+		var items []struct {
+			ID, CreatedAt string
+		}
+		if err := json.Unmarshal([]byte(out), &items); err != nil || code != 0 || len(items) != want || items[want-1].CreatedAt == "" {
+			t.Errorf("%s: %d items, %v, %d %s", limit, len(items), err, code, errs)
+		}
+		if isCut := strings.Contains(errs, "There are more than "+limit); isCut != (want < 501) {
+			t.Errorf("%s: %s", limit, errs)
+		}
+	}
+}
+
+func TestList_SaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	api := serve(t, testenv.New(t))
+	for args, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"dance":                            {2, "must be one of"},
+		"events --status CLOSED":           {2, "--status does not apply to events, which have no filters"},
+		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --status"},
+		"locks --event x":                  {2, "query.eventId"},
+		"locks --user=":                    {2, "query.userId"},
+		"bookings --status active":         {2, "query.status"},
+		"locks --limit many":               {2, "--limit"},
+		"locks --limit=-1":                 {2, "--limit"},
+		"bookings --limit 1000000001":      {2, "--limit"},
+		"events --key wrong":               {1, "set HOLDFAST_KEY"},
+		"events --url http://127.0.0.1:1 ": {1, "set HOLDFAST_URL"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			t.Parallel()
+			code, out, errs := list(api, strings.Fields(args)...)
+			if code != want.code || out != "" || !strings.Contains(errs, want.says) {
+				t.Errorf("%d %s %s", code, out, errs)
+			}
+		})
+	}
+}

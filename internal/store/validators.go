@@ -1,0 +1,117 @@
+package store
+
+import (
+	"math"
+
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// This file has the schemas of this package's collections. MongoDB's validators refuse to write other documents, and
+// reads leave out documents that break the schema nevertheless.
+
+var (
+	countOfSeats = mongodb.WholeIn(1, holdfast.MaxSeats)
+	countOrNone  = mongodb.WholeIn(0, mongodb.MaxWhole)
+)
+
+// These are the schemas as filters, for validators and for reads of many documents.
+var (
+	eventSchema, lockSchema      = eventRules.Filter(), lockRules.Filter()
+	bookingSchema, paymentSchema = bookingRules.Filter(), paymentRules.Filter()
+)
+
+var eventRules = mongodb.Schema{
+	Required: []string{"_id", "totalSeats", "availableSeats"},
+	Fields: []mongodb.Field{
+		mongodb.ObjectIDField("_id"), mongodb.TextField("name"), countOrNone.Field("totalSeats"), mongodb.WholeField("availableSeats"),
+		countOrNone.Field("oversold"), mongodb.DateField("eventDate"), mongodb.OneOf(holdfast.EventStatuses()...).Field("status"),
+		countOrNone.Field("maxSeatsPerUser"), mongodb.ObjectIDField(planField), countOrNone.Field("blockedSeats"),
+		mongodb.DateField("saleStartsAt"), mongodb.DateField("saleEndsAt"),
+		mongodb.TextField("latePayments"), countOrNone.Field("latePaymentSeconds"),
+		mongodb.TextField("orphanRule"), mongodb.TextField("accessiblePolicy"),
+		mongodb.ListOf(mongodb.DocumentOf(mongodb.TextField("key"), countOfSeats.Field("capacity"))).Field(sectionsField),
+		mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.DocumentOf(
+			mongodb.WholeField("rev"), mongodb.WholeField("fixes"), mongodb.WholeField("fence"), mongodb.WholeField("sweptRev"),
+			mongodb.DateField("heldAt"), mongodb.DateField("archivedAt"),
+			mongodb.ListOf(mongodb.WholeIn(math.MinInt32, math.MaxInt32)).Field("writers"),
+			mongodb.TextField("runId"),
+		).Field(internalName),
+	},
+}
+
+// possibleCounter applies to writes only: a stored counter that is out of its bounds is corrected.
+var possibleCounter = bson.D{{Key: "$expr", Value: bson.D{{Key: "$and", Value: bson.A{
+	bson.D{{Key: "$gte", Value: bson.A{"$availableSeats", 0}}},
+	bson.D{{Key: "$lte", Value: bson.A{"$availableSeats", "$totalSeats"}}},
+}}}}}
+
+var lockRules = mongodb.Schema{
+	Required: []string{"_id", "eventId", "seats", "status"},
+	Fields: []mongodb.Field{
+		mongodb.ObjectIDField("_id"), mongodb.ObjectIDField("eventId"), mongodb.ObjectIDField("userId"), mongodb.TextField("holder"),
+		countOfSeats.Field("seats"), mongodb.OneOf(append(holdfast.LockStatuses(), holdfast.LockBlocked)...).Field("status"),
+		mongodb.DateField("expiresAt"), mongodb.TextField("idempotencyKey"), mongodb.TextField("requestHash"),
+		mongodb.ObjectIDField("bookingId"), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.TextField("endedBy"), mongodb.TextField(lockRunID),
+		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.BoolField("block")).Field(internalName),
+	},
+	Also: []mongodb.Rule{mongodb.AnyOf(
+		mongodb.Requires("expiresAt"), mongodb.IfPresent(mongodb.OneOf(holdfast.LockBlocked).Field("status")),
+	)},
+	Filters: []bson.D{asManySeats},
+	Check:   hasAsManySeats,
+	Checked: seatIDsField,
+}
+
+var bookingRules = mongodb.Schema{
+	Required: []string{"_id", "seatLockId", "status"},
+	Fields: []mongodb.Field{
+		mongodb.ObjectIDField("_id"), mongodb.ObjectIDField("userId"), mongodb.ObjectIDField("eventId"), mongodb.TextField("holder"),
+		mongodb.ObjectIDField("user"), mongodb.ObjectIDField(sourceEvent), mongodb.ObjectIDField("seatLockId"),
+		mongodb.AnyOf(countOfSeats, mongodb.TextsRule).Field("seats"), mongodb.OneOf(holdfast.BookingStatuses()...).Field("status"),
+		mongodb.DateField("paymentExpiresAt"), mongodb.TextField(referenceField), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.BoolField("late"),
+		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.WholeField("kept"), mongodb.ObjectIDField("paymentId"),
+			mongodb.TextField("runId")).Field(internalName),
+	},
+	Also: []mongodb.Rule{mongodb.AnyOf(
+		mongodb.Requires("paymentExpiresAt"), mongodb.IfPresent(mongodb.OneOf(
+			holdfast.BookingInitiated, holdfast.BookingConfirmed, holdfast.BookingExpired, holdfast.BookingCancelled).Field("status")),
+	)},
+	Filters: []bson.D{asManySeats},
+	Check:   hasAsManySeats,
+	Checked: seatIDsField,
+}
+
+var paymentRules = mongodb.Schema{
+	Required: []string{"_id", "reference", "part", "bookingId", "status"},
+	Fields: []mongodb.Field{
+		mongodb.ObjectIDField("_id"), mongodb.TextField("provider"), mongodb.TextField("reference"), mongodb.TextField("part"),
+		mongodb.ObjectIDField("bookingId"), mongodb.ObjectIDField("eventId"), mongodb.ObjectIDField("userId"), mongodb.TextField("holder"),
+		mongodb.WholeIn(0, holdfast.MaxAmount).Field("amount"), mongodb.TextField("currency"),
+		mongodb.OneOf(holdfast.PaymentStatuses()...).Field("status"),
+		mongodb.TextField("reason"), mongodb.TextField("refundReference"), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.TextField("code"), mongodb.TextField("runId")).Field(internalName),
+	},
+}
+
+// hasAsManySeats is asManySeats in Go.
+func hasAsManySeats(doc bson.Raw) bool {
+	named, isList := doc.Lookup(seatIDsField).ArrayOK()
+	if !isList {
+		return true
+	}
+	values, err := named.Values()
+	seats, isWhole := mongodb.WholeOf(doc.Lookup("seats"))
+	return err == nil && isWhole && int64(len(values)) == seats
+}
+
+// asManySeats requires that a document which names seats names as many as it counts.
+var asManySeats = bson.D{{Key: "$expr", Value: bson.D{{Key: "$cond", Value: bson.A{
+	bson.D{{Key: "$isArray", Value: bson.A{"$" + seatIDsField}}},
+	bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$size", Value: "$" + seatIDsField}}, "$seats"}}}, true,
+}}}}}

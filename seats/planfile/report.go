@@ -1,0 +1,135 @@
+package planfile
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-dev/holdfast"
+)
+
+// Kind is the kind of a difference between a source and its plan.
+type Kind string
+
+// A dropped part is not in the plan. A renamed one has another key or text there. A guessed one
+// is not in the source.
+const (
+	Dropped Kind = "dropped"
+	Renamed Kind = "renamed"
+	Guessed Kind = "guessed"
+)
+
+// Note is a difference between a source and its plan.
+type Note struct {
+	Kind     Kind     `json:"kind"`
+	What     string   `json:"what"`
+	Count    int      `json:"count"`
+	Examples []string `json:"examples,omitempty"` // the first maxExamples
+}
+
+const maxExamples = 5
+
+// Report lists the differences, in the order of their first occurrence.
+type Report []Note
+
+// count adds n parts to a note; example may be "".
+func (r *Report) count(kind Kind, what string, n int, example string) {
+	if n == 0 {
+		return
+	}
+	for i := range *r {
+		if note := &(*r)[i]; note.Kind == kind && note.What == what {
+			note.add(n, example)
+			return
+		}
+	}
+	*r = append(*r, Note{Kind: kind, What: what})
+	(*r)[len(*r)-1].add(n, example)
+}
+
+// renamed notes a text that is another one in the plan.
+func (r *Report) renamed(what, from, to string) {
+	if from != to {
+		r.count(Renamed, what, 1, quoted(from)+" is "+to)
+	}
+}
+
+func (n *Note) add(count int, example string) {
+	n.Count += count
+	if example != "" && len(n.Examples) < maxExamples {
+		n.Examples = append(n.Examples, example)
+	}
+}
+
+// String is a line for operators.
+func (n Note) String() string {
+	var b strings.Builder
+	b.WriteString(string(n.Kind) + ": " + n.What + ": " + strconv.Itoa(n.Count))
+	if len(n.Examples) > 0 {
+		b.WriteString(" (" + strings.Join(n.Examples, "; "))
+		if n.Count > len(n.Examples) {
+			b.WriteString("; …")
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+// setCategories moves the categories of a section's seats to the highest level that determines them
+// all: a section has the category of its first seat, a row its own if all its seats have
+// another one. Each seat has a category before.
+func setCategories(s *holdfast.Section) {
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		of, same := "", true // of the row's seats
+		for _, seat := range row.Seats {
+			if seat == nil {
+				continue
+			}
+			if of == "" {
+				of = seat.Category
+			}
+			same = same && seat.Category == of
+		}
+		if s.Category == "" {
+			s.Category = of
+		}
+		if same && of != s.Category {
+			row.Category = of
+		}
+		for _, seat := range row.Seats {
+			if seat != nil && (same || seat.Category == s.Category) {
+				seat.Category = ""
+			}
+		}
+	}
+}
+
+// place is the part of a plan that a problem is about.
+type place struct {
+	List  string // categories or sections; "" means the plan itself
+	Index []int  // in the list; then the row's and the seat's
+	Field string // "" means the part itself
+}
+
+// parsePlace reads the location of a problem of seating.Check, such as
+// sections[3].rows[2].seats[7].id.
+func parsePlace(path string) (p place) {
+	for part := range strings.SplitSeq(path, ".") {
+		name, rest, indexed := strings.Cut(part, "[")
+		n, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
+		if !indexed || err != nil || part[0] == '[' || name == "outline" {
+			p.Field = part
+			continue
+		}
+		if p.List == "" {
+			p.List = name
+		}
+		p.Index = append(p.Index, n)
+	}
+	if p.List == "" && p.Field != "" {
+		if before, _, ok := strings.Cut(path, "."); ok { // focalPoint.x
+			p.List, p.Index = before, nil
+		}
+	}
+	return p
+}

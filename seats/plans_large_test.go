@@ -1,0 +1,94 @@
+package seats_test
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// large returns a plan with as many seats, and sections of the same size; each seat has a note.
+func large(seats, sectionSeats int, note string) holdfast.SeatingPlan {
+	const rowSeats = 100
+	plan := holdfast.SeatingPlan{
+		Name: "Large", Categories: []holdfast.Category{{Key: "a", Name: "A"}, {Key: "b", Name: "B"}}, FocalPoint: &holdfast.Point{},
+	}
+	for n := range seats / sectionSeats {
+		s := holdfast.Section{Key: fmt.Sprintf("s%d", n), Name: fmt.Sprintf("Section %d", n), Category: "a"}
+		for r := range sectionSeats / rowSeats {
+			row := holdfast.Row{Key: fmt.Sprint(r), Seats: make([]*holdfast.Seat, rowSeats)}
+			for i := range row.Seats {
+				row.Seats[i] = &holdfast.Seat{
+					ID: fmt.Sprintf("%d-%d-%d", n, r, i), Note: note, X: new(holdfast.Thousandths(i * 1250)), Y: new(holdfast.Thousandths(r * 987)),
+				}
+			}
+			s.Rows = append(s.Rows, row)
+		}
+		plan.Sections = append(plan.Sections, s)
+	}
+	return plan
+}
+
+// A plan may be larger than one document and than one command: the most seats, with notes that fill
+// a body of 20,000,000 bytes. So may a section.
+func TestCreate_TakesTheLargestPlan(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, plan := range map[string]holdfast.SeatingPlan{
+		"plan":    large(holdfast.MaxPlanSeats, holdfast.MaxPlanSeats/20, strings.Repeat("n", 40)),
+		"section": large(holdfast.MaxSectionSeats, holdfast.MaxSectionSeats, strings.Repeat("\U0001f3ad", holdfast.MaxPlanNoteLength)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{Key: name})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := w.Plans.Get(w.Ctx(), of.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := seating.Expand(plan)
+			if want.ID, want.CreatedAt = of.ID, of.CreatedAt; !reflect.DeepEqual(got, want) {
+				t.Error("the plan was read otherwise than it was created")
+			}
+			if _, replayed, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{Key: name}); err != nil || !replayed {
+				t.Errorf("again: replayed %v, %v", replayed, err)
+			}
+		})
+	}
+}
+
+// What a plan of 100,000 seats costs: the engine's part, without HTTP.
+func BenchmarkPlan100000(b *testing.B) {
+	w := testenv.New(b)
+	plan := large(100_000, 2_000, "")
+	var of []holdfast.ID
+	b.Run("create", func(b *testing.B) {
+		for b.Loop() {
+			s, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{Key: fmt.Sprint(len(of))})
+			if err != nil {
+				b.Fatal(err)
+			}
+			of = append(of, s.ID)
+		}
+	})
+	b.Run("get", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := w.Plans.Get(w.Ctx(), of[0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("hall", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := seats.NewPlans(w.DB).Hall(w.Ctx(), of[0]); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -1,0 +1,94 @@
+package seats
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
+)
+
+// Sections reads sections of a plan, written out; of is its summary, and numbers are their indexes
+// in the plan; without numbers it reads all sections. It holds about seatsPerRead seats in memory at a
+// time. The iteration ends with the first error.
+func (s *Plans) Sections(ctx context.Context, of PlanSummary, numbers ...int) iter.Seq2[holdfast.Section, error] {
+	if len(numbers) == 0 {
+		for n := range of.Sections {
+			numbers = append(numbers, n)
+		}
+	}
+	return func(yield func(holdfast.Section, error) bool) {
+		for rest := numbers; len(rest) > 0; {
+			n, seats := 0, int64(0)
+			for n < len(rest) && (n == 0 || seats < seatsPerRead) {
+				seats += min(of.Sections[rest[n]].Seats, holdfast.MaxSectionSeats) // a capacity has no seats to read
+				n++
+			}
+			sections, err := s.readSections(ctx, of, rest[:n])
+			if err != nil {
+				yield(holdfast.Section{}, err)
+				return
+			}
+			for _, section := range sections {
+				if !yield(section, nil) {
+					return
+				}
+			}
+			rest = rest[n:]
+		}
+	}
+}
+
+// seatsPerRead is the number of seats after which a read takes no further section: some MiB.
+const seatsPerRead = 5_000
+
+// readSections reads sections by one command. A missing part may be committed, but not yet
+// known to a primary that was just elected, so the absence is confirmed.
+func (s *Plans) readSections(ctx context.Context, of PlanSummary, numbers []int) ([]holdfast.Section, error) {
+	isIncomplete := func(err error) bool { return errors.Is(err, errPlanIncomplete) }
+	sections, err := mongodb.ConfirmRefusal(ctx, s.db, isIncomplete, func(ctx context.Context) ([]holdfast.Section, error) {
+		parts, err := mongodb.All[bson.Raw](ctx, s.db.Collection(sectionsName), mongo.Pipeline{
+			mongodb.Match(mongodb.Is("planId", of.ID), mongodb.In("number", numbers)), mongodb.Sort("planId", "number", "part"),
+		})
+		if err != nil {
+			return nil, mongodb.Translate(err)
+		}
+		return joinParts(of, numbers, parts)
+	})
+	if isIncomplete(err) {
+		err = damagedPlan(err)
+	}
+	return sections, err
+}
+
+// joinParts makes sections of their parts, which are in order. A section with all its seats has all its
+// parts.
+func joinParts(of PlanSummary, numbers []int, parts []bson.Raw) ([]holdfast.Section, error) {
+	sections := make([]holdfast.Section, len(numbers))
+	for _, part := range parts {
+		number, n, section, err := decodePart(part)
+		if err != nil {
+			return nil, err
+		}
+		switch i := slices.Index(numbers, int(number)); {
+		case i < 0: // the query does not match it
+			return nil, errPlanIncomplete
+		case n == 0:
+			sections[i] = section
+		default:
+			sections[i].Rows = append(sections[i].Rows, section.Rows...)
+		}
+	}
+	for i, section := range sections {
+		summary := of.Sections[numbers[i]]
+		if section.Key != summary.Key || section.TotalSeats() != summary.Seats {
+			return nil, errPlanIncomplete
+		}
+	}
+	return sections, nil
+}

@@ -1,0 +1,182 @@
+package chaos_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// nemesisReport sums up all rounds.
+type nemesisReport struct {
+	rounds, requests, refusals, indeterminate, undecided int
+	states                                               int // committed states that were checked
+	archived                                             int // events
+	told                                                 int // changes, page by page
+	webhooks                                             int // changes, to an endpoint
+	replayed, buried                                     int // deliveries to it that were planned again; buried: that were DEAD
+	streams, resets, observed                            int // by subscribers
+	halls                                                hallReport
+	payments                                             paymentReport
+	faults                                               map[string]int
+	slowestExpiry                                        time.Duration // until everything due was expired
+}
+
+// paymentReport counts what became of payments, and what ended with its event's sale.
+type paymentReport struct {
+	accepted                                             int // answers
+	late, refunded                                       int
+	tooLate, gone, limited, closed, cancelled, duplicate int // refused, by reason
+	ended                                                int // locks that the job event-cancel released
+}
+
+func (r *paymentReport) add(final finalState) {
+	counters := map[string]*int{"late": &r.tooLate, "seats_gone": &r.gone, "limit": &r.limited, "not_on_sale": &r.closed,
+		"booking_cancelled": &r.cancelled, "event_cancelled": &r.cancelled, "duplicate": &r.duplicate}
+	for _, p := range final.payments {
+		if n := counters[p.Reason]; n != nil {
+			*n++
+		}
+		if p.Status == "REFUNDED" {
+			r.refunded++
+		}
+	}
+	for _, l := range final.locks {
+		if l.Key == "" {
+			r.late++
+		}
+		if l.EndedBy == "event-cancel" {
+			r.ended++
+		}
+	}
+}
+
+// isSufficient reports whether payments came in time, late and too late, and each reason that is not rare.
+func (r paymentReport) isSufficient(rounds int) bool {
+	return r.accepted >= rounds && r.late >= rounds && r.refunded >= rounds && r.tooLate >= rounds/2 && r.gone >= rounds/8 &&
+		r.cancelled >= rounds && r.duplicate >= rounds/2 && r.ended >= rounds/4
+}
+
+// hallReport counts what clients did in halls.
+type hallReport struct {
+	named, picked, standing, changed, blocks, plans, capacities int // granted
+	taken, apart, orphaned, misfits, tooSmall                   int // refused
+}
+
+func (r *hallReport) add(inv invocation) {
+	counters := map[string]*int{"SEATS_UNAVAILABLE": &r.taken, "SEATS_NOT_ADJACENT": &r.apart, "SEAT_ORPHANED": &r.orphaned,
+		misfit: &r.misfits, "CAPACITY_BELOW_TAKEN": &r.tooSmall}
+	n := counters[inv.code]
+	if inv.code == "" {
+		switch {
+		case inv.op == opBlock:
+			n = &r.blocks
+		case inv.op == opSetHall && inv.hall != nil:
+			n = &r.plans
+		case inv.op == opSetHall:
+			n = &r.capacities
+		case inv.op == opChange:
+			n = &r.changed
+		case inv.op == opLock && inv.wish.named != 0:
+			n = &r.named
+		case inv.op == opLock && inv.wish.best:
+			n = &r.picked
+		case inv.op == opLock:
+			n = &r.standing
+		}
+	}
+	if n != nil {
+		*n++
+	}
+}
+
+// isSufficient reports whether each kind of request was granted, and refused for each reason that is not rare.
+func (r hallReport) isSufficient(rounds int) bool {
+	return r.named >= 3*rounds && r.picked >= 3*rounds && r.changed >= rounds && r.standing >= rounds/2 && r.blocks >= rounds/4 &&
+		r.taken >= rounds && r.orphaned >= rounds/4 && r.plans >= rounds && r.tooSmall >= rounds/8
+}
+
+// roundResult is what one round adds to the report.
+type roundResult struct {
+	*clients
+	subscribers  []*subscriber
+	follower     *changesFollower
+	final        finalState
+	webhooks     int
+	replayed     int
+	buried       int
+	faults       []clusterFault
+	archived     int
+	expiredAfter time.Duration
+	states       int
+}
+
+// String is parsed by scripts/chaos: each number is followed by the word for its unit.
+func (r nemesisReport) String() string {
+	var names []string
+	total := 0
+	for name, n := range r.faults {
+		names = append(names, fmt.Sprintf("%s %d", name, n))
+		total += n
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d events archived, "+
+		"%d changes told, %d webhooks, %d replayed, %d of them dead, %d states observed by subscribers in %d streams with %d resets, "+
+		"everything due expired within %v, %d undecided histories; "+
+		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
+		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
+		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
+		"%d duplicates, and %d locks ended with the sale (%s)",
+		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.archived,
+		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
+		r.halls.plans, r.halls.capacities,
+		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
+		r.payments.accepted, r.payments.late, r.payments.refunded, r.payments.tooLate, r.payments.gone, r.payments.limited,
+		r.payments.closed, r.payments.cancelled, r.payments.duplicate, r.payments.ended,
+		strings.Join(names, ", "))
+}
+
+func (r *nemesisReport) add(result roundResult) {
+	r.rounds++
+	r.requests += len(result.history)
+	r.indeterminate += result.indeterminate
+	r.undecided += result.undecided
+	r.states += result.states
+	r.archived += result.archived
+	r.told += len(result.follower.told)
+	r.webhooks += result.webhooks
+	r.replayed += result.replayed
+	r.buried += result.buried
+	r.payments.add(result.final)
+	r.slowestExpiry = max(r.slowestExpiry, result.expiredAfter)
+	for _, inv := range result.history {
+		if inv.code != "" {
+			r.refusals++
+		}
+		if inv.op == opConfirm && inv.reference != 0 && inv.code == "" {
+			r.payments.accepted++
+		}
+		if result.events[inv.event].hall != nil {
+			r.halls.add(inv)
+		}
+	}
+	if r.faults == nil {
+		r.faults = map[string]int{}
+	}
+	for _, f := range result.faults {
+		r.faults[f.name]++
+	}
+	for _, s := range result.subscribers {
+		r.streams, r.resets, r.observed = r.streams+s.streams, r.resets+s.resets, r.observed+len(s.observed)
+	}
+}
+
+// isSufficient reports whether there were as many requests, archived events, streams and observed states as so many rounds
+// must have, and every history was decided.
+func (r nemesisReport) isSufficient(rounds int) bool {
+	return r.requests >= 50*rounds && r.archived >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
+		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
+		r.streams >= 6*rounds && r.observed >= 6*rounds &&
+		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds)
+}
