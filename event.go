@@ -28,12 +28,14 @@ const MaxSeats = 10_000_000
 //
 //	AvailableSeats − Oversold = TotalSeats − Σ seats of ACTIVE, CONSUMED and BLOCKED locks,
 //	0 ≤ AvailableSeats ≤ TotalSeats, and at most one of AvailableSeats and Oversold is above 0.
+//
+// In a seated event the last holds for each section, and the event's two numbers are the sums over its sections.
 type Event struct {
 	ID              ID
 	Name            string
 	TotalSeats      int64
 	AvailableSeats  int64
-	Oversold        int64 // seats taken beyond the total; must be 0 before a seat can be available
+	Oversold        int64 // seats taken beyond the total, or beyond the capacity of a section
 	EventDate       time.Time
 	Status          EventStatus
 	MaxSeatsPerUser int64 // 0 means no limit
@@ -90,7 +92,8 @@ const (
 // Answer is the event as clients see it. If other software has left a counter out of its bounds, no seat is
 // shown as available until the counter is repaired, so that no answer promises a seat that may be taken.
 func (e Event) Answer() Event {
-	if e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats || e.Oversold < 0 || e.AvailableSeats > 0 && e.Oversold > 0 {
+	hasBoth := e.AvailableSeats > 0 && e.Oversold > 0 && e.Seating.PlanID.IsZero()
+	if e.AvailableSeats < 0 || e.AvailableSeats > e.TotalSeats || e.Oversold < 0 || hasBoth {
 		e.AvailableSeats = 0
 	}
 	return e

@@ -24,6 +24,7 @@ type SectionSeats struct {
 	Key       string `json:"key"`
 	Total     int64  `json:"total"`
 	Available int64  `json:"available"`
+	Oversold  int64  `json:"oversold"` // places taken beyond the capacity
 	// Bitmap has one bit for each seat of the rows, in plan order, the highest bit first; see Taken. It is nil
 	// for general admission.
 	Bitmap []byte `json:"bitmap"`

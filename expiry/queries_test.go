@@ -162,7 +162,7 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 	}
 	for _, p := range examined(t, w, "seatlocks", func() {
 		must(w.Store.EachEvent(w.Ctx(), store.AllEvents, 1000, func(page store.EventPage) error {
-			_, err := w.Store.Audit(w.Ctx(), page, true)
+			_, err := w.Store.Audit(w.Ctx(), page)
 			return err
 		}))
 		must(w.Store.EachLock(w.Ctx(), nil, holdfast.LockConsumed, 1000, func([]holdfast.ID) error { return nil }))

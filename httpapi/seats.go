@@ -37,6 +37,7 @@ type sectionSeatsBody struct {
 	Key         string    `json:"key"`
 	Total       int64     `json:"total"`
 	Available   int64     `json:"available"`
+	Oversold    int64     `json:"oversold,omitempty" doc:"Places taken beyond the capacity, by other software."`
 	Bitmap      *string   `json:"bitmap,omitempty" doc:"Base64. A bit for each seat in plan order, highest first; 1 means not available."`
 	Unavailable *[]string `json:"unavailable,omitempty" doc:"The IDs of the seats that are not available, for the format ids."`
 }
@@ -185,7 +186,7 @@ func newSeatMapBody(m seats.SeatMap, numbers []int, withIDs bool) *seatMapBody {
 
 func newSectionSeatsBody(o *seating.Occupancy, n int, withIDs bool) sectionSeatsBody {
 	section := &o.Hall().Sections()[n]
-	body := sectionSeatsBody{Key: section.Key, Total: o.Capacity(n), Available: o.AvailableIn(n)}
+	body := sectionSeatsBody{Key: section.Key, Total: o.Capacity(n), Available: o.AvailableIn(n), Oversold: o.OversoldIn(n)}
 	switch {
 	case section.GeneralAdmission():
 	case withIDs:

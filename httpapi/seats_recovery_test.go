@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"cmp"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -68,15 +69,14 @@ func TestSeats_RecoveryRepairsTheCounter(t *testing.T) {
 		id             holdfast.ID
 		damage, mended bson.D // mended: what an operator does about it
 		drifts         int
-		oversold       int
 		available      string
 	}{
 		"nothing":               {},
 		"a counter that drifts": {collection: "events", id: eventID, damage: bson.D{{Key: "availableSeats", Value: 1}}, drifts: 1},
 		"a lock without a number of seats": {collection: "seatlocks", id: lockID, damage: bson.D{{Key: "seats", Value: "2"}},
 			mended: bson.D{{Key: "seats", Value: 2}}, drifts: 1, available: withoutALock},
-		"a lock of more seats than there are": {collection: "seatlocks", id: lockID, damage: bson.D{{Key: "seats", Value: 40}},
-			mended: bson.D{{Key: "seats", Value: 2}}, drifts: 1, oversold: 1, available: "0"},
+		"a lock that counts more seats than it names": {collection: "seatlocks", id: lockID, damage: bson.D{{Key: "seats", Value: 40}},
+			mended: bson.D{{Key: "seats", Value: 2}}, drifts: 1, available: withoutALock},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
@@ -88,7 +88,7 @@ func TestSeats_RecoveryRepairsTheCounter(t *testing.T) {
 				t.Errorf("the plan has %+v, %v", plan.Drifts, err)
 			}
 			report, err := s.w.Recovery.Reconcile(s.w.Ctx(), "run", slog.New(s.w.Log))
-			if err != nil || report.Corrections != row.drifts || report.Oversold != row.oversold {
+			if err != nil || report.Corrections != row.drifts || report.Oversold != 0 {
 				t.Errorf("%+v, %v", report, err)
 			}
 			if e := s.call("GET", "/api/events/"+event, nil); e.text("availableSeats") != cmp.Or(row.available, available) {
@@ -142,4 +142,50 @@ func TestSeats_TheMapOfACorruptEventIsRefused(t *testing.T) {
 	if lines := s.w.Log.Lines("Repaired the map of an event's seats"); len(lines) > 0 {
 		t.Errorf("the log has %v", lines)
 	}
+}
+
+// A section of general admission of which other software has locked more than it has pays that down before it sells. No other
+// section loses a seat by it.
+func TestSeats_ASectionIsOversold(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	user, event := s.user(), s.seatedEvent(nil) // 12 numbered seats, and 10 places in the pit
+	held := s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 10}), 201, "")
+	s.w.Insert("seatlocks", bson.D{
+		{Key: "eventId", Value: mustParse(t, event)}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)},
+		{Key: "seats", Value: 5}, {Key: "section", Value: "pit"},
+	})
+	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-1"}}), 201, "") // before anybody knows
+	report, err := s.w.Recovery.Reconcile(s.w.Ctx(), "run", slog.New(s.w.Log))
+	if err != nil || report.Oversold != 1 || report.Reported != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	wantCounts := func(eventHas, eventOver, pitHas, pitOver int64) {
+		t.Helper()
+		e := s.want(s.call("GET", "/api/events/"+event, nil), 200, "")
+		oversold, _ := e.body["oversold"].(float64)
+		if e.text("availableSeats") != fmt.Sprint(eventHas) || int64(oversold) != eventOver {
+			t.Errorf("the event is %s, want %d available and %d oversold", e.raw, eventHas, eventOver)
+		}
+		m := s.want(s.call("GET", "/api/events/"+event+"/seats", nil), 200, "")
+		var pit struct{ Available, Oversold int64 }
+		for _, section := range m.body["sections"].([]any) {
+			if section := section.(map[string]any); section["key"] == "pit" {
+				over, _ := section["oversold"].(float64)
+				pit.Available, pit.Oversold = int64(section["available"].(float64)), int64(over)
+			}
+		}
+		if pit.Available != pitHas || pit.Oversold != pitOver {
+			t.Errorf("the map is %s, want %d places available and %d oversold", m.raw, pitHas, pitOver)
+		}
+		testenv.CheckInvariants(t, s.w.DB.Database)
+	}
+	wantCounts(11, 5, 0, 5)
+	s.want(s.lockSeats(event, user, fields{"section": "pit", "seats": 1}), 409, "SEATS_UNAVAILABLE")
+	s.want(s.lockSeats(event, user, fields{"seatIds": []string{"A-1-2", "A-1-3"}}), 201, "")
+	wantCounts(9, 5, 0, 5)
+	s.want(s.call("PUT", "/api/locks/"+held.text("id")+"/seats", fields{"section": "pit", "seats": 7}), 200, "")
+	wantCounts(9, 2, 0, 2)
+	s.want(s.call("DELETE", "/api/locks/"+held.text("id"), nil), 200, "")
+	wantCounts(14, 0, 5, 0)
 }

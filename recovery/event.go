@@ -11,12 +11,9 @@ import (
 // RepairEvent corrects the map of seats and the counter of one event, archived or not.
 func (r *Recovery) RepairEvent(ctx context.Context, id holdfast.ID) error {
 	p := r.pass(mongodb.NewRunID("recovery", mongodb.SystemTime()), r.store().DB().Log(), store.AllEvents)
-	_, _, err := r.Pipeline.RepairSeats(ctx, id, p.runID)
-	if holdfast.HasCode(err, holdfast.CodeEventNotFound) {
-		return nil
+	result, err := p.repairSeats(ctx, id)
+	if err == nil && result.Union == nil { // it is unseated
+		_, err = p.repair(ctx, id)
 	}
-	if err != nil {
-		return err
-	}
-	return p.planCounter(ctx, id, func(c counterPlan) error { return p.settle(ctx, c) })
+	return err
 }

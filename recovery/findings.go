@@ -75,15 +75,17 @@ func (p Plan) Findings() []Finding {
 			Detail: eventDetail(p.WrongTotals),
 		},
 		{
-			Kind: Manual, What: "events with more taken of general admission than a section has",
-			Count:  int64(len(p.Overfull)),
+			Kind: Manual, What: "sections of general admission of which more is taken than they have",
+			Count:  int64(len(p.OversoldSections)),
 			Action: "raise the capacity of the section, or end locks",
-			Detail: eventDetail(p.Overfull),
+			Detail: detail(p.OversoldSections, func(s OversoldSection) string {
+				return fmt.Sprintf("section %q of event %s: %d", s.Section, s.EventID, s.Seats)
+			}),
 		},
 		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,
-			Action: "find other seats for these customers; the event sells nothing until that is paid down",
+			Action: "find other seats for these customers; the event or the section sells nothing until that is paid down",
 		},
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
+	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
 // maxMapsAtOnce is how many maps of seats are compared at a time.
@@ -32,25 +33,14 @@ func (p *pass) checkMaps(ctx context.Context) error {
 			"set its seatingPlanId to the plan that it was sold with", slog.Any("eventId", id))
 	}
 	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
-		result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
-		if holdfast.HasCode(err, holdfast.CodeEventNotFound) { // it was deleted meanwhile
-			return nil
-		}
-		if err != nil || result.Union == nil || result.IsSuspect {
-			if err := p.planCounter(ctx, id, func(c counterPlan) error { return p.settle(ctx, c) }); err != nil {
-				return err
-			}
-		}
-		switch {
-		case err != nil:
+		result, err := p.repairSeats(ctx, id)
+		if err != nil {
 			return p.leave(ctx, err, "[RECOVERY] Could not repair an event's map of seats", slog.Any("eventId", id))
-		case result.Union == nil: // it has no plan any more
-			return nil
-		case isCorrected:
-			p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
-			p.log.WarnContext(ctx, fmt.Sprintf("[RECOVERY] Corrected the map of event %s: %d seats", id, result.Corrected))
 		}
 		union := result.Union
+		if union == nil {
+			return nil
+		}
 		if len(union.Doubles) > 0 {
 			p.contradiction(ctx, "Seats that several locks have; left as they are", slog.Any("eventId", id),
 				slog.Int("seats", len(union.Doubles)), slog.Any("first", few(union.Doubles)))
@@ -63,16 +53,43 @@ func (p *pass) checkMaps(ctx context.Context) error {
 			p.contradiction(ctx, "A totalSeats that is not what the seating plan and the capacities have; left as it is", slog.Any("eventId", id),
 				slog.Int64("has", union.Seats.Total()))
 		}
-		if result.Overfull {
-			p.contradiction(ctx, "More is taken of general admission than a section has", slog.Any("eventId", id))
+		for _, s := range oversoldIn(id, union.Seats) {
+			p.contradiction(ctx, "More is taken of general admission than a section has", slog.Any("eventId", id),
+				slog.String("section", s.Section), slog.Int64("oversold", s.Seats))
 		}
 		return nil
 	})
 }
 
-// planMaps adds to the plan what a pass would find in the maps of seated events, and calls addCounters with what it
-// would find in their counters.
-func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counterPlan) error) error {
+// repairSeats corrects the map and the counter of one event, if they are wrong. The result has no union if the event is
+// unseated, or was deleted.
+func (p *pass) repairSeats(ctx context.Context, id holdfast.ID) (inventory.Result, error) {
+	result, isCorrected, err := p.Pipeline.RepairSeats(ctx, id, p.runID)
+	if holdfast.HasCode(err, holdfast.CodeEventNotFound) {
+		return inventory.Result{}, nil
+	}
+	if isCorrected && result.WrongMap {
+		p.count(Report{Corrections: 1, Report: expiry.Report{Found: 1, Applied: 1}})
+		p.log.WarnContext(ctx, fmt.Sprintf("[RECOVERY] Corrected the map of event %s: %d seats", id, result.Corrected))
+	}
+	if isCorrected && result.Correction != nil {
+		p.corrected(ctx, *result.Correction)
+	}
+	return result, err
+}
+
+// oversoldIn returns the sections of an event of which more is taken than they have.
+func oversoldIn(id holdfast.ID, seats *seating.Occupancy) (oversold []OversoldSection) {
+	for n, s := range seats.Hall().Sections() {
+		if more := seats.OversoldIn(n); more > 0 {
+			oversold = append(oversold, OversoldSection{EventID: id, Section: s.Key, Seats: more})
+		}
+	}
+	return oversold
+}
+
+// planMaps adds to the plan what a pass would find in the maps and counters of seated events.
+func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
 	var mu sync.Mutex
 	defer func() {
 		slices.SortStableFunc(plan.FirstDoubles, func(a, b DoubleSeat) int { return bytes.Compare(a.EventID[:], b.EventID[:]) })
@@ -84,15 +101,6 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 	plan.LostPlans = lost
 	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
 		state, err := p.store().MeasureSeats(ctx, id)
-		repair, result := inventory.Plan{}, inventory.Result{IsSuspect: true}
-		if err == nil {
-			repair, result = p.Pipeline.Preview(state, inventory.RepairSeats{})
-		}
-		if result.Union == nil || result.IsSuspect {
-			if err := p.planCounter(ctx, id, addCounters); err != nil {
-				return err
-			}
-		}
 		if err != nil {
 			if errors.Is(err, store.ErrUnusable) {
 				mu.Lock()
@@ -101,17 +109,21 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan, addCounters func(counte
 			}
 			return p.leaveUnread(ctx, err)
 		}
+		_, result := p.Pipeline.Preview(state, inventory.RepairSeats{})
 		union := state.Union
 		mu.Lock()
 		defer mu.Unlock()
 		if result.WrongTotal {
 			plan.WrongTotals = append(plan.WrongTotals, id)
 		}
-		if result.Overfull {
-			plan.Overfull = append(plan.Overfull, id)
+		if result.Union != nil {
+			plan.OversoldSections = append(plan.OversoldSections, oversoldIn(id, union.Seats)...)
 		}
-		if !repair.IsEmpty() {
+		if result.WrongMap {
 			plan.WrongMaps = append(plan.WrongMaps, id)
+		}
+		if result.Correction != nil {
+			plan.Drifts = append(plan.Drifts, *result.Correction)
 		}
 		plan.DoubleSeats += int64(len(union.Doubles))
 		for _, seatID := range union.Doubles[:min(len(union.Doubles), maxNamed+1)] {

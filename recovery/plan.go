@@ -27,11 +27,18 @@ type Plan struct {
 	UnreadSeats    []holdfast.ID          // events whose seating plan can't be read, which are only reported
 	LostPlans      []holdfast.ID          // events without a seating plan that have locks of its seats, which are only reported
 	WrongTotals    []holdfast.ID          // events whose totalSeats differs from their seating plan, which are only reported
-	// events with a section of general admission of which more is taken than it has, which are only reported
-	Overfull       []holdfast.ID
-	Oversold       int64 // the number of events with seats taken beyond their total, which are only reported
-	EventsMeasured int64
-	Archived       int64 // events that are not measured, unless all are
+	// sections of general admission of which more is taken than they have, which are only reported
+	OversoldSections []OversoldSection
+	Oversold         int64 // the number of events with seats taken beyond their total, which are only reported
+	EventsMeasured   int64
+	Archived         int64 // events that are not measured, unless all are
+}
+
+// OversoldSection is a section of general admission of which Seats more are taken than it has.
+type OversoldSection struct {
+	EventID holdfast.ID
+	Section string // its key
+	Seats   int64
 }
 
 // DoubleSeat is a seat that several locks have.
@@ -71,17 +78,17 @@ func (r *Recovery) plan(ctx context.Context, scope store.Scope) (p Plan, err err
 	if p.StaleBookings, err = r.store().CountDueBookings(ctx); err != nil {
 		return p, err
 	}
-	addCounters := oneAtATime(func(page counterPlan) error {
+	err = reads.planCounters(ctx, oneAtATime(func(page counterPlan) error {
 		p.EventsMeasured += int64(page.events)
 		for _, c := range page.corrections {
 			p.Drifts = append(p.Drifts, c)
 		}
 		return page.err
-	})
-	if err := reads.planCounters(ctx, addCounters); err != nil {
+	}))
+	if err != nil {
 		return p, err
 	}
-	if err := reads.planMaps(ctx, &p, addCounters); err != nil {
+	if err := reads.planMaps(ctx, &p); err != nil {
 		return p, err
 	}
 	if p.Oversold, err = r.store().OversoldEvents(ctx); err != nil {
@@ -200,7 +207,7 @@ func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error)
 		return p.store().EachEvent(ctx, p.scope, eventPageSize, func(page store.EventPage) error {
 			work(func() error {
 				defer done(ctx, len(page.IDs))
-				suspects, err := p.store().Audit(ctx, page, false)
+				suspects, err := p.store().Audit(ctx, page)
 				if err != nil {
 					return err
 				}
@@ -213,21 +220,6 @@ func (p *pass) planCounters(ctx context.Context, handle func(counterPlan) error)
 			return ctx.Err()
 		})
 	})
-}
-
-// planCounter is planCounters for one event, seated or not.
-func (p *pass) planCounter(ctx context.Context, id holdfast.ID, handle func(counterPlan) error) error {
-	page := store.PageOf(id)
-	suspects, err := p.store().Audit(ctx, page, true)
-	if err != nil {
-		return err
-	}
-	plan, err := p.measure(ctx, page, suspects)
-	if err != nil {
-		return err
-	}
-	plan.events = 0 // it was counted with its page
-	return handle(plan)
 }
 
 // measure plans the corrections of a page. Seats may have moved between the two reads of the audit, so it measures

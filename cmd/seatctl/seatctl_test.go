@@ -133,7 +133,7 @@ var damages = map[string]struct {
 			{Key: "seats", Value: 11},
 			{Key: "section", Value: "pit"}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: time.Now().Add(time.Hour)}})
 		env.Recover()
-	}, detail: "more taken of general admission than a section has", action: "raise the capacity"},
+	}, detail: "section \"pit\" of event", action: "raise the capacity"},
 	"oversold": {damage: func(_ *testing.T, env *testenv.Env, event holdfast.ID) {
 		insertLock(env, event, 200)
 		env.Recover()

@@ -15,9 +15,9 @@ import (
 )
 
 // Audit compares a page of events with their locks, and returns the events whose counter and locks did not agree. Seats
-// may move between its two reads, so these events have to be measured. Unless withSeated is set, it leaves out the events
-// that have a seating plan: MeasureSeats reads all of their locks anyway.
-func (s *Store) Audit(ctx context.Context, page EventPage, withSeated bool) (suspects []ID, err error) {
+// may move between its two reads, so these events have to be measured. It leaves out the events that have a seating plan:
+// MeasureSeats reads all of their locks anyway.
+func (s *Store) Audit(ctx context.Context, page EventPage) (suspects []ID, err error) {
 	counters := mongodb.Only("totalSeats", "availableSeats", "oversold", planField)
 	events, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{mongodb.Match(page.of("_id"), eventSchema), counters})
 	if err != nil {
@@ -26,7 +26,7 @@ func (s *Store) Audit(ctx context.Context, page EventPage, withSeated bool) (sus
 	var left []ID
 	audited := make([]eventDoc, 0, len(events))
 	for _, d := range events {
-		if !withSeated && !d.SeatingPlanID.IsZero() {
+		if !d.SeatingPlanID.IsZero() {
 			left = append(left, d.ID)
 		} else {
 			audited = append(audited, d)

@@ -71,7 +71,7 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	old.general = d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
 	claimed, result, ok := d.claimSeats(wish, old, UserKey{})
 	if !ok {
-		d.counter.undoRestore(lock.Seats)
+		d.counter.restore(-lock.Seats)
 		d.takePlaces(old.places)
 		if old.general > 0 {
 			d.state.Seats.AddGeneral(old.section, old.general)

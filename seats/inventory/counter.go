@@ -1,48 +1,34 @@
 package inventory
 
-// counter is an event's counter while a decision moves it.
-type counter struct{ total, available, oversold int64 }
+// counter is an event's counter while a decision moves it. left is how many seats are left, below 0 if more are taken than
+// the event has.
+type counter struct{ total, left int64 }
 
-// acquire claims n seats if they fit.
-func (c *counter) acquire(n int64) bool {
-	if n > c.available {
-		return false
-	}
-	c.available -= n
-	return true
-}
+// restore returns n seats. A negative n takes seats.
+func (c *counter) restore(n int64) { c.left += n }
 
-// restore returns n seats. It first reduces the number of oversold seats.
-func (c *counter) restore(n int64) {
-	paid := min(n, c.oversold)
-	c.oversold -= paid
-	c.available += n - paid
-}
+// counterOf returns the only right counter for a capacity and the seats taken.
+func counterOf(total, taken int64) counter { return counter{total: total, left: total - taken} }
 
-// undoRestore undoes a restore, or a part of it. Seats that exceed the total are oversold.
-func (c *counter) undoRestore(n int64) {
-	c.available -= n
-	if c.available < 0 {
-		c.available, c.oversold = 0, c.oversold-c.available
-	}
-}
-
-// valid reports whether the counter may be committed.
-func (c counter) valid() bool {
-	return 0 <= c.available && c.available <= c.total && 0 <= c.oversold && (c.available == 0 || c.oversold == 0)
-}
-
-// counterOf returns the only valid counter for a capacity and the seats taken.
-func counterOf(total, taken int64) counter {
-	return counter{total: total, available: max(0, total-taken), oversold: max(0, taken-total)}
-}
+// taken is how many seats the counter says are taken.
+func (c counter) taken() int64 { return c.total - c.left }
 
 func (e Event) counter() counter {
-	return counter{total: e.TotalSeats, available: e.AvailableSeats, oversold: e.Oversold}
+	return counter{total: e.TotalSeats, left: e.AvailableSeats - e.Oversold}
 }
 
-// Valid reports whether the event's counter may be committed as it is.
-func (e Event) Valid() bool { return e.counter().valid() }
+// split returns the available and the oversold seats of an event that has left seats left. beyond is what its sections of
+// general admission have taken beyond their capacities, all together: these seats are not taken from other sections.
+func split(left, beyond int64) (available, oversold int64) {
+	available = max(0, left+beyond)
+	return available, available - left
+}
+
+// Valid reports whether the event's counter may be right: its seats are available or oversold, or both if it is seated.
+func (e Event) Valid() bool {
+	return 0 <= e.AvailableSeats && e.AvailableSeats <= e.TotalSeats && 0 <= e.Oversold &&
+		(e.AvailableSeats == 0 || e.Oversold == 0 || !e.Seating.PlanID.IsZero())
+}
 
 // Drift returns by how many seats the counter is too high, if the locks take the given number of seats.
 func (e Event) Drift(taken int64) int64 {

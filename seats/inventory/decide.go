@@ -59,7 +59,7 @@ type decision struct {
 
 	event    Event // a working copy, if there is one
 	counter  counter
-	repaired bool // the counter was wrong, and was replaced by the sum of the locks
+	repaired bool // the counter was not valid, or wrong, and was replaced by the sum of the locks
 
 	locks    map[ID]Lock // working copies of the locks that this batch has changed
 	planned  map[ID]int  // the index of a lock in plan.Locks
@@ -142,25 +142,32 @@ func (d *decision) ofEvents(ids ...ID) {
 // first. The sum replaces an impossible counter. Every command that moves seats calls ensureCounter first.
 func (d *decision) ensureCounter() bool {
 	if d.state.Taken == nil {
-		d.needs.Taken = d.needs.Taken || !d.counter.valid()
+		available, _ := d.split()
+		d.needs.Taken = d.needs.Taken || !d.state.Event.Valid() || available > d.counter.total
 		return !d.needs.Taken
 	}
 	counted, hasMoved := counterOf(d.counter.total, *d.state.Taken), d.counter != d.startCounter()
-	if !d.repaired && !hasMoved && d.counter != counted {
+	if !d.repaired && !hasMoved && (d.counter != counted || !d.state.Event.Valid()) {
 		d.counter, d.repaired, d.ifUnchanged = counted, true, true
 	}
 	return true
 }
 
-// restore returns seats to the event, if the event exists.
-func (d *decision) restore(seats int64) {
-	if d.state.Event == nil || !d.ensureCounter() {
-		return
+// split returns how many seats are available and oversold now.
+func (d *decision) split() (available, oversold int64) {
+	switch {
+	case d.state.Seats != nil:
+		return split(d.counter.left, d.state.Seats.Oversold())
+	case d.isSeated(): // without its map, no command moves the counter
+		return split(d.counter.left, d.state.Event.Oversold)
+	default:
+		return split(d.counter.left, 0)
 	}
-	d.countedBy = d.command
-	d.ifUnchanged = true
-	d.counter.restore(seats)
-	d.ensureCounter() // if more seats are returned than were taken, the counter was wrong before
+}
+
+func (d *decision) available() int64 {
+	available, _ := d.split()
+	return available
 }
 
 // refuse answers a command of the event's queue with a refusal.
@@ -234,13 +241,14 @@ func (d *decision) closeEvent() {
 	if blocked := d.event.Seating.BlockedSeats; d.movesBlocks || blocked != before.Seating.BlockedSeats {
 		write.Blocked = &blocked
 	}
+	available, oversold := d.split()
 	switch {
 	case write.Drift != nil:
 		return
 	case d.repaired:
-		write.Counter = &Counter{AvailableSeats: d.counter.available, Oversold: d.counter.oversold}
-	default:
-		write.Available, write.Oversold = d.counter.available-before.AvailableSeats, d.counter.oversold-before.Oversold
+		write.Counter = &Counter{AvailableSeats: available, Oversold: oversold}
+	case before.Valid(): // otherwise no command has moved it
+		write.Available, write.Oversold = available-before.AvailableSeats, oversold-before.Oversold
 	}
 	if d.ifUnchanged || d.state.Held {
 		write.IfUnchanged = before

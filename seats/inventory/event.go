@@ -21,7 +21,7 @@ func (c ChangeEvent) decide(d *decision) Result {
 		if !d.ensureCounter() {
 			return Result{}
 		}
-		taken := d.counter.total - d.counter.available + d.counter.oversold
+		taken := d.counter.taken()
 		if *c.TotalSeats < taken && *c.TotalSeats != d.counter.total {
 			return d.refuse(tooSmall(taken, "More seats are taken than the capacity asked for."), UserKey{})
 		}
@@ -91,8 +91,8 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 }
 
-// RepairSeats compares the map of a seated event with its locks, and corrects it. Seats that several locks have stay
-// taken.
+// RepairSeats compares the map and the counter of a seated event with its locks, and corrects them. Seats that several
+// locks have stay taken.
 type RepairSeats struct{ RunID string }
 
 func (c RepairSeats) decide(d *decision) Result {
@@ -106,25 +106,24 @@ func (c RepairSeats) decide(d *decision) Result {
 	if !d.isSeated() || !d.ensureSeats() {
 		return Result{}
 	}
-	wrong := d.state.Seats.Become(d.state.Union.Seats)
-	blocked := d.event.Seating.BlockedSeats != d.state.Union.Blocked
-	if wrong > 0 || blocked {
-		d.event.Seating.BlockedSeats = d.state.Union.Blocked
-		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: d.state.Union.NoMap, Raise: d.state.Now.UnixMilli() - d.event.Revision}
+	union := d.state.Union
+	result := Result{Corrected: d.state.Seats.Become(union.Seats), Union: union, WrongTotal: union.Seats.Total() != d.event.TotalSeats}
+	d.state.Taken = &union.Taken
+	d.ensureCounter()
+	if available, oversold := d.split(); available != d.event.AvailableSeats || oversold != d.event.Oversold {
+		result.Correction = &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: available, Oversold: oversold}
 	}
-	return Result{
-		Corrected: wrong, Union: d.state.Union, IsSuspect: d.state.Event.isSuspect(d.state.Union),
-		WrongTotal: d.state.Union.Seats.Total() != d.event.TotalSeats, Overfull: d.state.Union.Seats.Overfull(),
+	result.WrongMap = result.Corrected > 0 || d.event.Seating.BlockedSeats != union.Blocked
+	if result.WrongMap || result.Correction != nil {
+		d.event.Seating.BlockedSeats, d.ifUnchanged = union.Blocked, true
+		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: union.NoMap, Raise: d.state.Now.UnixMilli() - d.event.Revision}
 	}
-}
-
-// isSuspect reports whether the counter may have to be repaired too.
-func (e Event) isSuspect(u *Union) bool {
-	return !e.Valid() || e.Drift(u.Taken) != 0
+	return result
 }
 
 // Repair compares the event's counter with its locks, and corrects it if it is wrong. A drift is subtracted while
-// the sale continues. If the transaction holds the event, the counter is replaced.
+// the sale continues. If the transaction holds the event, the counter is replaced. A seated event is repaired with its
+// map.
 type Repair struct{ RunID string }
 
 func (c Repair) decide(d *decision) Result {
@@ -135,11 +134,14 @@ func (c Repair) decide(d *decision) Result {
 	if !d.ensureEvent() {
 		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
 	}
+	if d.isSeated() {
+		return RepairSeats(c).decide(d)
+	}
 	drift := d.event.Drift(*d.state.Taken)
-	should := counterOf(d.event.TotalSeats, *d.state.Taken)
+	available, oversold := split(counterOf(d.event.TotalSeats, *d.state.Taken).left, 0)
 	result := Result{
 		Event:      &d.event.Event,
-		Correction: &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: should.available, Oversold: should.oversold},
+		Correction: &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: available, Oversold: oversold},
 	}
 	switch {
 	case drift == 0 && d.event.Valid():

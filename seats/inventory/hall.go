@@ -37,7 +37,7 @@ func (c ChangeEvent) changeHall(d *decision) (refusal *holdfast.Error, known boo
 	if refusal != nil {
 		return refusal, true
 	}
-	total, taken := sum(capacities), d.counter.total-d.counter.available+d.counter.oversold
+	total, taken := sum(capacities), d.counter.taken()
 	if total < taken && total != d.counter.total {
 		return tooSmall(taken, "More seats are taken than the event would have."), true
 	}

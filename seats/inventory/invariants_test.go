@@ -76,9 +76,29 @@ func (s *store) checkCounter(t rapid.TB, before *store) {
 	if (moved || before.event.Valid()) && !s.event.Valid() {
 		t.Errorf("the counter %+v was committed", s.event.Event)
 	}
-	if s.event.Oversold > before.event.Oversold && before.event.Valid() && is == was && s.event.TotalSeats == before.event.TotalSeats {
+	isRight := before.isSplitRight()
+	if s.event.Oversold > before.event.Oversold && isRight && is == was && s.event.TotalSeats == before.event.TotalSeats {
 		t.Errorf("%d seats more were sold than there are", s.event.Oversold-before.event.Oversold)
 	}
+	if (isRight || moved && is == 0) && !s.isSplitRight() {
+		t.Errorf("the counter %+v was committed, and sections have %d seats too many", s.event.Event, s.beyond())
+	}
+}
+
+// beyond is how much of general admission is taken in the map beyond the capacities.
+func (s *store) beyond() (n int64) {
+	if s.seats != nil {
+		for section, taken := range s.seats.general {
+			n += max(0, taken-s.seats.model.Sections[section].Capacity)
+		}
+	}
+	return n
+}
+
+// isSplitRight reports whether the counter is valid, and oversold has what sections have too many.
+func (s *store) isSplitRight() bool {
+	e, beyond := s.event, s.beyond()
+	return e.Valid() && e.Oversold >= beyond && (e.AvailableSeats == 0 || e.Oversold == beyond)
 }
 
 // checkSales: the lock of a CONFIRMED booking is CONSUMED and vice versa, a lock has at

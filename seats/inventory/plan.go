@@ -167,9 +167,8 @@ type Result struct {
 	Correction *Correction // by a repair
 	Corrected  int64       // number of seats of a map that a repair has corrected
 	Union      *Union      // by a repair of a map
-	IsSuspect  bool        // by a repair of a map: the counter may have to be repaired too
+	WrongMap   bool        // by a repair of a map: it was wrong, or blockedSeats was
 	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
-	Overfull   bool        // by a repair of a map: more is taken of general admission than a section has
 
 	acquired int // 1 + the index in Plan.Acquired
 }

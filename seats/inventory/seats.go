@@ -43,13 +43,11 @@ func (d *decision) claimSeats(w wished, old previousSeats, key UserKey) (c claim
 		return c, result, false
 	}
 	if w.seats > old.seats {
-		if result = d.makeRoom(w, old, key, func() int64 { return d.counter.available }); isDecided(result) {
+		if result = d.makeRoom(w, old, key, d.available); isDecided(result) {
 			return c, result, false
 		}
-		d.counter.acquire(w.seats)
-	} else {
-		d.counter.undoRestore(w.seats)
 	}
+	d.counter.restore(-w.seats)
 	d.countedBy = d.command
 	if w.general {
 		d.state.Seats.AddGeneral(w.section, w.seats)
@@ -239,18 +237,19 @@ func (d *decision) takePlaces(places []seating.Place) {
 // may name seats that the plan does not have: those count in the event alone. general is the number of seats that
 // were freed in general admission.
 func (d *decision) returnSeats(seats int64, seatIDs []string, section string) (general int64) {
-	if d.state.Event == nil || !d.ensureSeats() {
+	if d.state.Event == nil || !d.ensureSeats() || !d.ensureCounter() {
 		return 0
 	}
-	d.restore(seats)
-	if !d.isSeated() {
-		return 0
+	if d.isSeated() {
+		d.freePlaces(seatIDs)
+		if n := generalSection(d.state.Seats.Hall(), section); n >= 0 {
+			general = min(seats, d.state.Seats.TakenGeneral(n))
+			d.state.Seats.AddGeneral(n, -general)
+		}
 	}
-	d.freePlaces(seatIDs)
-	if n := generalSection(d.state.Seats.Hall(), section); n >= 0 {
-		general = min(seats, d.state.Seats.TakenGeneral(n))
-		d.state.Seats.AddGeneral(n, -general)
-	}
+	d.countedBy, d.ifUnchanged = d.command, true
+	d.counter.restore(seats)
+	d.ensureCounter() // if more seats are returned than were taken, the counter was wrong before
 	return general
 }
 

@@ -142,11 +142,11 @@ func (tr *transcript) answer(r reply) (words []string) {
 		}
 	}
 	words = append(words, tr.words(reflect.ValueOf(struct {
-		Replayed, Late, Undecided, Busy, IsSuspect, WrongTotal, Overfull bool
-		Corrected                                                        int64
-		Correction                                                       *inventory.Correction
-		Ended                                                            []inventory.Ended
-	}{r.Replayed, r.IsLate, r.Undecided, r.Busy, r.IsSuspect, r.WrongTotal, r.Overfull, r.Corrected, r.Correction, r.Ended}))...)
+		Replayed, Late, Undecided, Busy, WrongMap, WrongTotal bool
+		Corrected                                             int64
+		Correction                                            *inventory.Correction
+		Ended                                                 []inventory.Ended
+	}{r.Replayed, r.IsLate, r.Undecided, r.Busy, r.WrongMap, r.WrongTotal, r.Corrected, r.Correction, r.Ended}))...)
 	var lock *holdfast.Lock
 	if l := tr.store.locks[r.Lock.ID]; l != nil {
 		lock = &l.Lock

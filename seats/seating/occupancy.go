@@ -23,6 +23,7 @@ type Occupancy struct {
 	// which may differ from the plan's, and how much of it is taken.
 	capacities, general []int64
 	free                []int64 // by part; below 0 if more than the capacity is taken
+	oversold            int64   // how much is taken beyond the capacities, of all sections
 	log                 []change
 	index               *index // nil until best available seats are asked for
 }
@@ -109,8 +110,16 @@ func (o *Occupancy) flip(p Place, taken int64) {
 // as many as are taken.
 func (o *Occupancy) AddGeneral(section int, n int64) {
 	o.general[section] += n
-	o.free[o.hall.sections[section].Parts[0]] -= n
+	o.addFree(section, -n)
 	o.log = append(o.log, change{Place{section, generalAdmission}, n})
+}
+
+// addFree adds n to the free seats of general admission in a section.
+func (o *Occupancy) addFree(section int, n int64) {
+	free := &o.free[o.hall.sections[section].Parts[0]]
+	o.oversold -= max(0, -*free)
+	*free += n
+	o.oversold += max(0, -*free)
 }
 
 // Mark returns the present state of the log, for Undo.
@@ -122,10 +131,10 @@ func (o *Occupancy) Undo(mark int) {
 		switch c := o.log[i]; c.place.Seat {
 		case generalAdmission:
 			o.general[c.place.Section] -= c.taken
-			o.free[o.hall.sections[c.place.Section].Parts[0]] += c.taken
+			o.addFree(c.place.Section, c.taken)
 		case generalCapacity:
 			o.capacities[c.place.Section] -= c.taken
-			o.free[o.hall.sections[c.place.Section].Parts[0]] -= c.taken
+			o.addFree(c.place.Section, -c.taken)
 		default:
 			o.flip(c.place, -c.taken)
 		}
@@ -166,7 +175,7 @@ func (o *Occupancy) SetCapacity(section int, capacity int64) {
 		return
 	}
 	o.capacities[section] = capacity
-	o.free[o.hall.sections[section].Parts[0]] += more
+	o.addFree(section, more)
 	o.log = append(o.log, change{Place{section, generalCapacity}, more})
 }
 
@@ -219,9 +228,12 @@ func (o *Occupancy) Total() (n int64) {
 	return n
 }
 
-// Overfull reports whether more is taken of general admission than a section has.
-func (o *Occupancy) Overfull() bool {
-	return slices.ContainsFunc(o.free, func(free int64) bool { return free < 0 })
+// Oversold returns how much is taken of general admission beyond the capacities of the sections, all together.
+func (o *Occupancy) Oversold() int64 { return o.oversold }
+
+// OversoldIn returns how much is taken of a section of general admission beyond its capacity.
+func (o *Occupancy) OversoldIn(section int) int64 {
+	return max(0, o.general[section]-o.capacities[section])
 }
 
 // TakenGeneral returns how many seats of general admission are taken in a section.
@@ -230,8 +242,8 @@ func (o *Occupancy) TakenGeneral(section int) int64 { return o.general[section] 
 // SetGeneral replaces the capacity of general admission in a section, and how much of it is
 // taken, outside the log. More may be taken than the capacity has.
 func (o *Occupancy) SetGeneral(section int, capacity, taken int64) {
+	o.addFree(section, capacity-taken-(o.capacities[section]-o.general[section]))
 	o.capacities[section], o.general[section] = capacity, taken
-	o.free[o.hall.sections[section].Parts[0]] = capacity - taken
 }
 
 // Changed returns the numbers of the sections that were changed since a mark, sorted, each once.
