@@ -15,7 +15,7 @@ func (r *run) decide(ctx context.Context, t *task) error {
 	var state inventory.State
 	t.seats, t.plan = nil, inventory.Plan{}
 	if !r.hold && r.conflicts == 0 {
-		t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.Key)
+		t.known = r.pipeline.memory.recall(t.Key)
 		if t.known.Event == nil { // the first read of a seated event includes its map
 			t.needs.Seats = t.needs.Seats || wishesSeats(t.commands())
 		}
@@ -31,7 +31,13 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			}
 		}
 		state.Unknown, state.Unusable, state.Unsellable = r.unknown, r.unusable, r.unsellable
-		t.decidedOn, t.seats = state.Event, state.Seats
+		if known := t.known.Event; known != nil && state.Event != nil && state.Event.Revision == known.Revision {
+			state.SomeDue = t.known.Due // no lock has been made since that was due before them
+		}
+		t.decidedOn, t.seats, t.due = state.Event, state.Seats, state.SomeDue
+		if t.needs.Due > 0 { // they are the soonest ones of the event, not those that a sweep has found
+			t.due = *state.Due
+		}
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), r.pipeline.rules)
 		if needs.None() {

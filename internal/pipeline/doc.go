@@ -39,13 +39,14 @@
 //
 // # The cache of events
 //
-// A process caches each event as its last commit or read left it, and the map of a seated
-// event; no locks, keys or users (memory.go). A cached event that is out of date can make a plan
-// stale. It can't make a sale wrong:
+// A process caches each event as its last commit or read left it, the map of a seated event, and
+// the due locks that a batch has read and left; no other locks, keys or users (memory.go). What is
+// out of date can make a plan stale. It can't make a sale wrong:
 //
 //   - The plan's guard is checked in the transaction. New locks alone need an unseated event that
 //     is on sale, has no limit per user, and has as many seats as the batch takes. All other plans
 //     need the event as it was when they were decided (IfUnchanged of inventory.EventWrite).
+//   - A cached due lock is ended only if it has not changed, and is due at the write.
 //   - A unique index refuses a key that was used before. The next attempt looks it up.
 //   - A refusal writes nothing that a guard could check, so it is never decided from the cache.
 //

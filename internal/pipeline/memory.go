@@ -3,6 +3,7 @@ package pipeline
 import (
 	"sync"
 
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -10,7 +11,8 @@ import (
 // maxRemembered bounds the number of cached events. An event that is not cached costs a read.
 const maxRemembered = 10_000
 
-// maxRememberedSeats bounds the seats of all cached occupancies, because each of them keeps its hall in memory.
+// maxRememberedSeats bounds the seats of all cached occupancies, because each of them keeps its hall in memory, and the
+// cached locks.
 const maxRememberedSeats = 1_000_000
 
 // memory is a cache of events, as the last commit or read of this process left them. An entry may be out of date: a
@@ -19,39 +21,42 @@ type memory struct {
 	off    bool
 	mu     sync.Mutex
 	events map[ID]remembered
-	seats  int // of the occupancies
+	seats  int // of the occupancies, and due locks
 	// contested contains the seated events that other processes write too.
 	contested map[ID]bool
 }
 
-// remembered is a cached event. A seated event may come with its occupancy, which has the same revision.
+// remembered is a cached event. A seated event may come with its occupancy, which has the same revision. due has locks
+// that were found due, and that no run of this process has ended since.
 type remembered struct {
 	inventory.Event
 
 	seats *seating.Occupancy
+	due   []inventory.Lock
 }
 
-// recall returns the cached event, or nil if it must be read.
+// recall returns the cached event, or nothing if it must be read.
 // An occupancy has one owner: recall removes it from the cache, and keep puts it back. In the meantime other runs
 // read the map from the database.
-func (m *memory) recall(id ID) (*inventory.Event, *seating.Occupancy) {
+func (m *memory) recall(id ID) store.Known {
 	if m.off || id.IsZero() {
-		return nil, nil
+		return store.Known{}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, ok := m.events[id]
 	if !ok {
-		return nil, nil
+		return store.Known{}
 	}
 	if r.seats != nil {
-		m.set(id, remembered{Event: r.Event})
+		m.set(id, remembered{Event: r.Event, due: r.due})
 	}
-	return &r.Event, r.seats
+	return store.Known{Event: &r.Event, Seats: r.seats, Due: r.due}
 }
 
-// keep caches an event, and its occupancy if it is given. The caller must not use the occupancy after that.
-func (m *memory) keep(e inventory.Event, seats *seating.Occupancy) {
+// keep caches an event, with its occupancy and due locks if they are given. The caller must not use the occupancy after
+// that.
+func (m *memory) keep(e inventory.Event, seats *seating.Occupancy, due []inventory.Lock) {
 	if m.off {
 		return
 	}
@@ -60,16 +65,17 @@ func (m *memory) keep(e inventory.Event, seats *seating.Occupancy) {
 	if m.events == nil || len(m.events) >= maxRemembered {
 		m.events, m.seats = make(map[ID]remembered), 0
 	}
-	if seats != nil && m.seats+sizeOf(seats) > maxRememberedSeats {
-		m.dropOccupancies()
+	r := remembered{e, seats, due}
+	if size := r.size(); size > 0 && m.seats+size > maxRememberedSeats {
+		m.dropAllButEvents()
 	}
-	m.set(e.ID, remembered{e, seats})
+	m.set(e.ID, r)
 }
 
-// dropOccupancies drops all occupancies. Each of them then costs a read of its map.
-func (m *memory) dropOccupancies() {
+// dropAllButEvents drops all occupancies and locks. Each of them then costs a read.
+func (m *memory) dropAllButEvents() {
 	for id, r := range m.events {
-		if r.seats != nil {
+		if r.size() > 0 {
 			m.set(id, remembered{Event: r.Event})
 		}
 	}
@@ -78,7 +84,7 @@ func (m *memory) dropOccupancies() {
 func (m *memory) forget(id ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.seats -= sizeOf(m.events[id].seats)
+	m.seats -= m.events[id].size()
 	delete(m.events, id)
 }
 
@@ -122,13 +128,13 @@ func (m *memory) revision(id ID) (revision int64, known bool) {
 
 // set replaces an entry.
 func (m *memory) set(id ID, r remembered) {
-	m.seats += sizeOf(r.seats) - sizeOf(m.events[id].seats)
+	m.seats += r.size() - m.events[id].size()
 	m.events[id] = r
 }
 
-func sizeOf(seats *seating.Occupancy) int {
-	if seats == nil {
-		return 0
+func (r remembered) size() int {
+	if r.seats == nil {
+		return len(r.due)
 	}
-	return seats.Hall().NumberedSeats()
+	return len(r.due) + r.seats.Hall().NumberedSeats()
 }

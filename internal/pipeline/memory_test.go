@@ -12,34 +12,34 @@ import (
 func TestMemory_RecallsTheEventAsItWasLastSeen(t *testing.T) {
 	var m memory
 	id := ID{1}
-	if e, seats := m.recall(id); e != nil || seats != nil {
-		t.Errorf("an event that was never seen is %+v with %v", e, seats)
+	if known := m.recall(id); known.Event != nil || known.Seats != nil {
+		t.Errorf("an event that was never seen is %+v", known)
 	}
 	for revision := range int64(3) {
-		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: revision}, nil)
-		e, _ := m.recall(id)
+		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: revision}, nil, nil)
+		e := m.recall(id).Event
 		if e == nil || e.Revision != revision {
 			t.Errorf("got %+v, want revision %d", e, revision)
 		}
 		e.Revision = 99 // a decision may change its copy
-		if again, _ := m.recall(id); again.Revision != revision {
+		if again := m.recall(id).Event; again.Revision != revision {
 			t.Errorf("a change of the copy changed the memory: %+v", again)
 		}
 	}
 	m.forget(id)
-	if e, _ := m.recall(id); e != nil {
+	if e := m.recall(id).Event; e != nil {
 		t.Errorf("forgotten, and got %+v", e)
 	}
 }
 
 func TestMemory_RecallsNothingWhereThereIsNoEventOrItIsOff(t *testing.T) {
 	var m memory
-	if e, _ := m.recall(ID{}); e != nil {
+	if e := m.recall(ID{}).Event; e != nil {
 		t.Errorf("the zero ID: %+v", e)
 	}
 	off := memory{off: true}
-	off.keep(inventory.Event{Event: holdfast.Event{ID: ID{1}}}, nil)
-	if e, _ := off.recall(ID{1}); e != nil || len(off.events) != 0 {
+	off.keep(inventory.Event{Event: holdfast.Event{ID: ID{1}}}, nil, nil)
+	if e := off.recall(ID{1}).Event; e != nil || len(off.events) != 0 {
 		t.Errorf("switched off: %+v of %d", e, len(off.events))
 	}
 }
@@ -49,12 +49,12 @@ func TestMemory_IsBounded(t *testing.T) {
 	var id ID
 	for i := range maxRemembered + 10 {
 		id[0], id[1], id[2] = byte(i), byte(i>>8), byte(i>>16)
-		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: 1}, nil)
+		m.keep(inventory.Event{Event: holdfast.Event{ID: id}, Revision: 1}, nil, nil)
 	}
 	if n := len(m.events); n > maxRemembered {
 		t.Errorf("%d events are remembered, at most %d may be", n, maxRemembered)
 	}
-	if e, _ := m.recall(id); e.Revision != 1 {
+	if e := m.recall(id).Event; e.Revision != 1 {
 		t.Errorf("the last one is not remembered: %+v", e)
 	}
 }
@@ -79,17 +79,17 @@ func occupancyOf(t *testing.T, seats int64) *seating.Occupancy {
 func TestMemory_GivesAnOccupancyToOneOwner(t *testing.T) {
 	var m memory
 	event, seats := inventory.Event{Event: holdfast.Event{ID: ID{1}}, Revision: 7}, occupancyOf(t, 10)
-	m.keep(event, seats)
-	if e, got := m.recall(ID{1}); e.Revision != 7 || got != seats {
-		t.Errorf("got %+v and %v", e, got)
+	m.keep(event, seats, nil)
+	if known := m.recall(ID{1}); known.Event.Revision != 7 || known.Seats != seats {
+		t.Errorf("got %+v", known)
 	}
-	if e, got := m.recall(ID{1}); e.Revision != 7 || got != nil {
-		t.Errorf("a second owner got %+v and %v", e, got)
+	if known := m.recall(ID{1}); known.Event.Revision != 7 || known.Seats != nil {
+		t.Errorf("a second owner got %+v", known)
 	}
-	m.keep(event, seats)
+	m.keep(event, seats, nil)
 	m.forget(ID{1})
-	if _, got := m.recall(ID{1}); got != nil || m.seats != 0 {
-		t.Errorf("forgotten, and got %v; %d seats are remembered", got, m.seats)
+	if known := m.recall(ID{1}); known.Seats != nil || m.seats != 0 {
+		t.Errorf("forgotten, and got %+v; %d seats are remembered", known, m.seats)
 	}
 }
 
@@ -98,18 +98,18 @@ func TestMemory_BoundsItsOccupancies(t *testing.T) {
 	const size = 20_000
 	seats := occupancyOf(t, size)
 	for i := range byte(2*maxRememberedSeats/size + 1) {
-		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 1}, seats.Clone())
-		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 2}, seats.Clone()) // replaces the entry
+		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 1}, seats.Clone(), nil)
+		m.keep(inventory.Event{Event: holdfast.Event{ID: ID{i, 1}}, Revision: 2}, seats.Clone(), nil) // replaces the entry
 		if m.seats > maxRememberedSeats {
 			t.Fatalf("%d seats are remembered", m.seats)
 		}
-		if e, got := m.recall(ID{i, 1}); e.Revision != 2 || got == nil {
-			t.Fatalf("the last one is not remembered: %+v, %v", e, got)
+		if known := m.recall(ID{i, 1}); known.Event.Revision != 2 || known.Seats == nil {
+			t.Fatalf("the last one is not remembered: %+v", known)
 		} else {
-			m.keep(*e, got)
+			m.keep(*known.Event, known.Seats, nil)
 		}
 	}
-	if e, _ := m.recall(ID{0, 1}); e.Revision != 2 {
+	if e := m.recall(ID{0, 1}).Event; e.Revision != 2 {
 		t.Errorf("an event was forgotten with its occupancy: %+v", e)
 	}
 }

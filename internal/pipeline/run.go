@@ -38,6 +38,7 @@ type task struct {
 	held  *inventory.State   // the state that the write which holds the event has returned, for the first decision
 	known store.Known        // the event that this run has taken from the cache, with its occupancy if there is one
 	seats *seating.Occupancy // as the decision has left it; nil: it did not use it
+	due   []inventory.Lock   // due locks that the decision knew
 
 	decidedOn *inventory.Event
 	plan      inventory.Plan
@@ -158,12 +159,13 @@ func (r *run) remember() {
 		case t.known.Seats != nil && seats == nil && event.Revision == t.known.Event.Revision:
 			seats = t.known.Seats
 		}
-		t.known, t.seats = store.Known{}, nil
+		due := t.plan.StillDue(t.due)
+		t.known, t.seats, t.due = store.Known{}, nil, nil
 		if seats != nil {
 			seats.Settle()
 		}
 		if event != nil {
-			r.pipeline.memory.keep(*event, seats)
+			r.pipeline.memory.keep(*event, seats, due)
 		}
 	}
 }
@@ -181,7 +183,7 @@ func (r *run) reportPaid() {
 // run, which contain changes that were not committed.
 func (r *run) forget() {
 	for _, t := range r.tasks {
-		t.known, t.seats = store.Known{}, nil
+		t.known, t.seats, t.due = store.Known{}, nil, nil
 		r.pipeline.memory.forget(t.Key)
 	}
 }

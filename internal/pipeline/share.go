@@ -56,7 +56,7 @@ func (r *run) readForgotten(ctx context.Context) error {
 	}
 	events, err := r.pipeline.store.EventsForDecision(ctx, forgotten)
 	for _, e := range events {
-		r.pipeline.memory.keep(e, nil)
+		r.pipeline.memory.keep(e, nil, nil)
 	}
 	return err
 }
@@ -85,7 +85,7 @@ func (r *run) attemptShared(ctx context.Context) error {
 
 // decideRemembered decides a task's commands on the cached event. It returns false if that is not enough.
 func (r *run) decideRemembered(t *task) bool {
-	t.known.Event, t.known.Seats = r.pipeline.memory.recall(t.Key)
+	t.known = r.pipeline.memory.recall(t.Key)
 	if t.known.Event == nil || r.pipeline.memory.isContested(t.Key) {
 		return false
 	}
@@ -100,7 +100,7 @@ func (r *run) decideRemembered(t *task) bool {
 func (r *run) undo(t *task) {
 	if t.known.Seats != nil {
 		t.known.Seats.Undo(0)
-		r.pipeline.memory.keep(*t.known.Event, t.known.Seats)
+		r.pipeline.memory.keep(*t.known.Event, t.known.Seats, t.known.Due)
 	}
 	t.known, t.seats, t.plan, t.results = store.Known{}, nil, inventory.Plan{}, nil
 }

@@ -206,6 +206,7 @@ func (s *Store) hall(ctx context.Context, planID ID) (*seating.Hall, error) {
 type Known struct {
 	Event *inventory.Event
 	Seats *seating.Occupancy // of the same revision as the event
+	Due   []inventory.Lock   // due locks that were read, soonest expiry first
 }
 
 // matches reports whether the event that was read is the cached one. Each change of the map raises the revision.

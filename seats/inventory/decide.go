@@ -85,7 +85,8 @@ type decision struct {
 	movesBlocks  bool // the venue's blocks changed, even if their number did not
 	countedBy    int  // the last command that moved the counter
 
-	due []Lock // the locks that are left to reclaim
+	due         []Lock           // the locks that are left to reclaim: of Due, or of SomeDue
+	someHolders map[string]*Lock // of SomeDue, by seat ID; nil: not made yet
 	// madeDue says that a new lock of this batch is due at once. The next batch can reclaim it.
 	madeDue bool
 	// deferRest says that a request for seats waits for the next batch. All later ones wait too.
@@ -104,8 +105,11 @@ func (d *decision) openEvent() {
 	}
 	d.event, d.counter = *s.Event, s.Event.counter()
 	d.holdings = maps.Clone(s.Holdings)
-	if s.Due != nil {
+	switch {
+	case s.Due != nil:
 		d.due = *s.Due
+	case !s.Held: // the guards of their writes notice what has changed since
+		d.due = s.SomeDue
 	}
 	if s.Seats != nil {
 		d.mark = s.Seats.Mark()

@@ -32,6 +32,10 @@ type pipeline struct {
 	remembered *inventory.Event
 	// seats is the map of the remembered event; nil: it is not remembered.
 	seats *seating.Occupancy
+	// someDue are due locks that were read, and that no plan has written until this revision of the event; due are
+	// those that this batch knew.
+	someDue, due []inventory.Lock
+	someDueAt    int64
 	// beforeApply runs between the decision and the write: another process.
 	beforeApply func(inventory.Plan)
 
@@ -61,6 +65,10 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 			p.store.checkCommit(t, before)
 			p.store.checkRefused(t, before, results)
 			p.settle(t)
+			p.someDue = p.plan.StillDue(p.due)
+			if p.store.event != nil {
+				p.someDueAt = p.store.event.Revision
+			}
 			if p.plan.Event != nil {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
 				p.remembered = copyOf(p.store.event)
@@ -71,7 +79,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 		case !errors.Is(err, errStale):
 			t.Fatalf("%v\nby the plan %+v", err, p.plan)
 		}
-		p.remembered, p.seats = nil, nil
+		p.remembered, p.seats, p.someDue = nil, nil, nil
 	}
 	t.Fatalf("the plan goes stale again and again: %+v", p.plan)
 	return nil
@@ -106,6 +114,12 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 			state.Held = p.hold || needs.Hold
 		}
 		state.Unknown = p.unknown
+		if p.remember && state.Event != nil && state.Event.Revision == p.someDueAt {
+			state.SomeDue = p.someDue
+		}
+		if p.due = state.SomeDue; needs.Due > 0 {
+			p.due = *state.Due
+		}
 		var more inventory.Needs
 		before := cloneOf(state.Seats)
 		p.plan, results, more = inventory.Decide(state, commands, p.rules)

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -140,6 +141,26 @@ type BookingWrite struct {
 	Quiet     bool
 	UpdatedAt time.Time
 	RunID     string
+}
+
+// StillDue returns those of some due locks, soonest expiry first, that the plan does not end. It returns none if others may
+// be due before them: a new lock, or one of them that the plan changes.
+func (p Plan) StillDue(due []Lock) []Lock {
+	if len(due) == 0 {
+		return nil
+	}
+	last := due[len(due)-1].ExpiresAt
+	if slices.ContainsFunc(p.Acquired, func(l holdfast.Lock) bool { return l.ExpiresAt.Before(last) && !l.ExpiresAt.IsZero() }) {
+		return nil
+	}
+	ended := make(map[ID]bool, len(p.Locks))
+	for _, w := range p.Locks {
+		if w.To == w.From {
+			return nil
+		}
+		ended[w.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(due), func(l Lock) bool { return ended[l.ID] })
 }
 
 // InTime reports whether the guards by the clock match at now.

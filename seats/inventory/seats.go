@@ -66,15 +66,15 @@ func isDecided(r Result) bool { return r.Err != nil || r.Undecided }
 // they are.
 func (d *decision) makeRoom(w wished, old previousSeats, key UserKey, available func() int64) Result {
 	for available() < w.seats {
-		if d.state.Due == nil {
+		switch {
+		case d.reclaim():
+		case d.state.Due == nil:
 			d.needs.Due = MaxReclaim
 			return d.refuse(d.tooFewFor(w, old, available()), key)
-		}
-		if !d.reclaim() {
-			if d.mayHaveMoreDue() {
-				d.deferRest = true
-				return Result{Undecided: true}
-			}
+		case d.mayHaveMoreDue():
+			d.deferRest = true
+			return Result{Undecided: true}
+		default:
 			return d.refuse(d.tooFewFor(w, old, available()), key)
 		}
 	}
@@ -159,7 +159,7 @@ func (d *decision) holdersOf(places []seating.Place) (holders []Lock, unavailabl
 		}
 		unavailable = slices.Grow(unavailable, len(places)-i)
 		id := d.state.Seats.Hall().Seat(p).ID
-		holder, read := d.state.Holders[id]
+		holder, read := d.holderOf(id)
 		switch {
 		case !read:
 			d.needHolder(id)
@@ -171,6 +171,32 @@ func (d *decision) holdersOf(places []seating.Place) (holders []Lock, unavailabl
 		}
 	}
 	return holders, unavailable, known
+}
+
+// holderOf returns the due lock of a seat, or nil if there is none. read is false if it has to be read first. If it was
+// read for one of several commands, the next batches may need others of the event, so some are read too.
+func (d *decision) holderOf(seatID string) (holder *Lock, read bool) {
+	holder, read = d.state.Holders[seatID]
+	if isRead := d.state.Due != nil || d.state.SomeDue != nil; holder != nil && d.commands > 1 && !isRead {
+		d.needs.Due = MaxReclaim
+	}
+	if read || d.state.Due != nil || d.state.Held {
+		return holder, read
+	}
+	if d.someHolders == nil {
+		d.someHolders = make(map[string]*Lock, len(d.state.SomeDue))
+		for i := range d.state.SomeDue {
+			for _, id := range d.state.SomeDue[i].SeatIDs {
+				if _, isInTwo := d.someHolders[id]; isInTwo { // after the end of one of them, the other would have it
+					d.someHolders[id] = nil
+				} else {
+					d.someHolders[id] = &d.state.SomeDue[i]
+				}
+			}
+		}
+	}
+	holder, read = d.someHolders[seatID]
+	return holder, read
 }
 
 // needHolder adds the due lock of a seat to the needs. Many customers of a batch often want the same few seats.

@@ -35,6 +35,7 @@ type State struct {
 	Keys     map[UserKey]*Lock // the lock that was made with a key
 	Holdings map[ID]Holding    // of a user, in this event
 	Due      *[]Lock           // due locks that a sweep or a reclaim may end
+	SomeDue  []Lock            // due locks that an earlier batch has read, soonest expiry first; unused if Held is set
 	DueOf    map[ID][]Lock     // due locks of a user, in this event: all of them, unless MoreDueOf is set
 	Holders  map[string]*Lock  // by seat ID: the due lock with the seat, if it may be ended; otherwise nil
 	Blocks   map[string]*Lock  // by seat ID: the venue's lock on the seat; nil if there is none
