@@ -45,11 +45,11 @@ func describe(plan holdfast.SeatingPlan) string {
 
 func readTable(t *testing.T, text string) (holdfast.SeatingPlan, string) {
 	t.Helper()
-	plan, report, problems := readCSV([]byte(text), "file")
-	if len(problems) > 0 || plan.Name != "file" {
-		t.Fatal(plan.Name, problems)
+	c, err := Read([]byte(text), Options{Format: CSV, Name: "file"})
+	if err != nil || len(c.Problems) > 0 || c.Plan.Name != "file" {
+		t.Fatal(c.Plan.Name, c.Problems, err)
 	}
-	return plan, fmt.Sprint(report)
+	return c.Plan, fmt.Sprint(c.Report)
 }
 
 const csvExample = `section,row,seat,category,x,y,accessible

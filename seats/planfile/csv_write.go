@@ -96,6 +96,7 @@ func (w *csvWriter) section(s holdfast.Section) {
 		line := head
 		line[colRow], line[colRowLabel] = row.Key, unless(row.Label, row.Key)
 		line[colAdjacency] = unless(string(row.Adjacency), string(holdfast.AdjacencyLine))
+		first := len(w.lines)
 		for i, seat := range row.Seats {
 			if seat == nil {
 				w.add(line)
@@ -103,7 +104,19 @@ func (w *csvWriter) section(s holdfast.Section) {
 				w.seat(line, s.Key+"-"+row.Key+"-", n, i, seat)
 			}
 		}
+		if w.isArranged(row, first) {
+			for i := first; i < len(w.lines); i++ {
+				w.set(i, colAdjacency, string(row.Adjacency))
+			}
+		}
 	}
+}
+
+// isArranged reports whether Read would arrange a row, whose lines begin at first, unless the table has its adjacency.
+func (w *csvWriter) isArranged(row holdfast.Row, first int) bool {
+	isDefault := func(c cells) bool { return c[colX] == "" || c[colY] == "" }
+	at := positions(row.Seats)
+	return len(at) > 1 && !slices.ContainsFunc(w.lines[first:], isDefault) && !shapeOf(at).isLine()
 }
 
 func (w *csvWriter) setCategory(line *cells, key string) {

@@ -122,11 +122,11 @@ func TestWriteCSV_AnyPlanIsReadBack(t *testing.T) {
 			t.Fatal(problems)
 		}
 		text, dropped := WriteCSV(plan)
-		again, report, problems := readCSV(text, "file")
-		if len(problems) > 0 || len(report) > 0 || describe(again) != describe(plan) {
-			t.Fatalf("%s\n%v %v\n%s\n%s", text, problems, report, describe(plan), describe(again))
+		c, _ := Read(text, Options{Format: CSV, Name: "file"})
+		if len(c.Problems) > 0 || len(c.Report) > 0 || describe(c.Plan) != describe(plan) {
+			t.Fatalf("%s\n%v %v\n%s\n%s", text, c.Problems, c.Report, describe(plan), describe(c.Plan))
 		}
-		wantCategories(t, again, plan, dropped)
+		wantCategories(t, c.Plan, plan, dropped)
 	})
 }
 

@@ -51,12 +51,18 @@
 //     name, which is what seats name it by.
 //   - Keys and IDs that are not valid, or occur twice, are replaced by the rules of keysOf.
 //
-// The format does not say which seats are neighbours. Options.AsListed takes the rows as they are
-// listed. Otherwise order and gaps are guessed from the positions, and the report lists the guesses:
+// # Neighbours
 //
+// Plans of pretix, and tables whose rows have positions but neither gaps nor an adjacency, are arranged: the rows
+// are put in the order in which their seats stand. Options.AsListed takes them as they are listed. A row that
+// stands as it is listed, straight or on an arc, stays as it is. The report names each of the others:
+//
+//   - Where a row doubles back or has two sides, such as odd numbers on one side of a bench and even ones on the
+//     other, each line becomes a row. The first keeps the row's key.
+//   - Up to 20 seats around a table are a row whose adjacency is ALL.
 //   - Where the seats of a row are listed in another order than they stand, such as by number with
 //     odd numbers on the left and even ones on the right, they are put in the order in which they stand.
-//     Seats around a table are not: they stand in no row.
 //   - A gap is where two neighbours are further apart than 1.6 times the row's usual distance, which
-//     is the median. A row of two seats has no usual distance.
+//     is the median. A row of two seats has no usual distance. Rows of a table get gaps only where they
+//     are put in another order.
 package planfile

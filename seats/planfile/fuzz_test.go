@@ -21,7 +21,8 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(strings.Replace(row.table, row.old, row.new, 1)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		plan, _, problems := readCSV(text, "file")
+		c, _ := Read(text, Options{Format: CSV, Name: "file"})
+		plan, problems := c.Plan, c.Problems
 		if len(problems) > seating.MaxProblems {
 			t.Fatal(len(problems))
 		}
@@ -32,11 +33,11 @@ func FuzzCSV(f *testing.F) {
 			t.Fatal(problems)
 		}
 		written, dropped := WriteCSV(plan)
-		again, _, problems := readCSV(written, "file")
-		if len(problems) > 0 || describe(again) != describe(plan) {
-			t.Fatalf("%s: %v\n%s\n%s", written, problems, describe(plan), describe(again))
+		again, _ := Read(written, Options{Format: CSV, Name: "file"})
+		if len(again.Problems) > 0 || describe(again.Plan) != describe(plan) {
+			t.Fatalf("%s: %v\n%s\n%s", written, again.Problems, describe(plan), describe(again.Plan))
 		}
-		wantCategories(t, again, plan, dropped)
+		wantCategories(t, again.Plan, plan, dropped)
 	})
 }
 
@@ -76,7 +77,8 @@ func FuzzPretix(f *testing.F) {
 		f.Add([]byte(strings.Replace(pretixExample, row.old, row.new, 1)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		plan, report, problems, err := readPretix(text, Options{Name: "file"})
+		c, err := Read(text, Options{Format: Pretix, Name: "file"})
+		plan, report, problems := c.Plan, c.Report, c.Problems
 		if len(problems) > seating.MaxProblems {
 			t.Fatal(len(problems))
 		}
@@ -90,13 +92,13 @@ func FuzzPretix(f *testing.F) {
 		if _, problems, err := ReadJSON(written); err != nil || len(problems) > 0 {
 			t.Fatalf("%s: %v, %v", written, problems, err)
 		}
-		again, sameReport, _, _ := readPretix(text, Options{Name: "file"})
-		if !reflect.DeepEqual(again, plan) || !reflect.DeepEqual(sameReport, report) {
+		again, _ := Read(text, Options{Format: Pretix, Name: "file"})
+		if !reflect.DeepEqual(again.Plan, plan) || !reflect.DeepEqual(again.Report, report) {
 			t.Fatal("another plan of the same text")
 		}
-		listed, _, problems, err := readPretix(text, Options{Name: "file", AsListed: true})
-		if err != nil || len(problems) > 0 || listed.TotalSeats() != plan.TotalSeats() {
-			t.Fatalf("as listed, %d seats, not %d: %v, %v", listed.TotalSeats(), plan.TotalSeats(), problems, err)
+		listed, err := Read(text, Options{Format: Pretix, Name: "file", AsListed: true})
+		if err != nil || len(listed.Problems) > 0 || listed.Plan.TotalSeats() != plan.TotalSeats() {
+			t.Fatalf("as listed, %d seats, not %d: %v, %v", listed.Plan.TotalSeats(), plan.TotalSeats(), listed.Problems, err)
 		}
 	})
 }

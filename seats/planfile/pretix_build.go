@@ -123,7 +123,7 @@ func (b *pretixBuilder) addRows(section *holdfast.Section, z *pretixZone, ids []
 			}
 		}
 		ids = ids[len(w.seats):]
-		row.Seats = b.arrange(w, seats, where)
+		row.Seats = seats
 		section.Rows = append(section.Rows, row)
 	}
 	return ids

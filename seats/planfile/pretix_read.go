@@ -1,7 +1,6 @@
 package planfile
 
 import (
-	"math"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -47,27 +46,21 @@ type (
 	pretixZone struct {
 		index    int
 		name, id string
-		at       pretixPoint
+		at       point
 		rows     []pretixRow
 	}
 	pretixRow struct {
 		index         int
 		number, label string
-		at            pretixPoint
+		at            point
 		seats         []pretixSeat
 	}
 	pretixSeat struct {
 		index                  int
 		guid, number, category string
-		at                     pretixPoint
+		at                     point
 	}
-	pretixPoint struct{ x, y float64 }
 )
-
-func (p pretixPoint) plus(q pretixPoint) pretixPoint { return pretixPoint{p.x + q.x, p.y + q.y} }
-
-// distance is the distance between two points.
-func (p pretixPoint) distance(q pretixPoint) float64 { return math.Hypot(p.x-q.x, p.y-q.y) }
 
 // pretixReader reads a text into a layout. Parts without seats, and parts beyond the limits of a plan,
 // are not kept.
@@ -224,7 +217,7 @@ func (r *pretixReader) seat(index int, of *pretixRow) {
 	of.seats = append(of.seats, s)
 }
 
-func (r *pretixReader) position() (p pretixPoint) {
+func (r *pretixReader) position() (p point) {
 	r.Object(func(name string) bool {
 		switch name {
 		case "x":

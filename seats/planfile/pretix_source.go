@@ -22,13 +22,7 @@ func (b *pretixBuilder) source(where string) string {
 			row := zone.rows[index[0]]
 			path += fmt.Sprintf(".rows[%d]", row.index)
 			if seats := index[1:]; len(seats) > 0 {
-				n := 0 // seats before this one; gaps are not in the text
-				for _, s := range b.built.Sections[place.Index[0]].Rows[index[0]].Seats[:seats[0]] {
-					if s != nil {
-						n++
-					}
-				}
-				path += fmt.Sprintf(".seats[%d]", row.seats[n].index)
+				path += fmt.Sprintf(".seats[%d]", row.seats[seats[0]].index)
 			}
 		}
 	}

@@ -24,10 +24,7 @@ func TestReadPretix_APlanWithEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, options := range map[string]Options{"chamber.golden": {}, "chamber-as-listed.golden": {AsListed: true}} {
-		plan, report, problems, err := readPretix(text, options)
-		if err != nil || len(problems) > 0 {
-			t.Fatal(problems, err)
-		}
+		plan, report := readAll(t, text, options)
 		var got strings.Builder
 		for _, note := range report {
 			fmt.Fprintln(&got, note)
@@ -45,15 +42,7 @@ func TestReadPretix_APlanWithEverything(t *testing.T) {
 				}
 			}
 		}
-		path := "testdata/" + file
-		if *update {
-			if err := os.WriteFile(path, []byte(got.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(path); err != nil || got.String() != string(want) {
-			t.Errorf("%s: %v\n%s", path, err, got.String())
-		}
+		compareGolden(t, "testdata/"+file, got.String())
 	}
 }
 
@@ -70,11 +59,17 @@ func line(t *testing.T, value any) string {
 func readZone(t *testing.T, rows string, o Options) (holdfast.SeatingPlan, Report) {
 	t.Helper()
 	text := `{"name":"Hall","categories":[{"name":"c"}],"zones":[{"name":"Z","position":{"x":0,"y":0},"rows":[` + rows + `]}]}`
-	plan, report, problems, err := readPretix([]byte(text), o)
-	if err != nil || len(problems) > 0 {
-		t.Fatal(problems, err)
+	return readAll(t, []byte(text), o)
+}
+
+// readAll reads a text that is a valid plan.
+func readAll(t *testing.T, text []byte, o Options) (holdfast.SeatingPlan, Report) {
+	t.Helper()
+	c, err := Read(text, o)
+	if err != nil || len(c.Problems) > 0 {
+		t.Fatal(c.Problems, err)
 	}
-	return plan, report
+	return c.Plan, c.Report
 }
 
 // rowOf writes a row with seats at these positions, whose IDs are 0, 1 and so on.
@@ -87,15 +82,31 @@ func rowOf(number string, at ...[2]float64) string {
 	return `{"row_number":"` + number + `","seats":[` + strings.Join(seats, ",") + `]}`
 }
 
-// order writes the IDs of a row's seats, and | for a gap.
+// orders writes the rows of a section, with a slash between them.
+func orders(rows []holdfast.Row) string {
+	var all []string
+	for _, row := range rows {
+		text := order(row)
+		if row.Adjacency != "" {
+			text += "=" + string(row.Adjacency)
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "/")
+}
+
+// order writes the labels of a row's seats, and | for a gap.
 func order(row holdfast.Row) string {
 	var b strings.Builder
 	for _, seat := range row.Seats {
 		if seat == nil {
 			b.WriteByte('|')
-		} else {
-			b.WriteString(seat.Label)
+			continue
 		}
+		if n := len(seat.Label); n > 1 && b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(seat.Label)
 	}
 	return b.String()
 }
@@ -129,16 +140,16 @@ func TestReadPretix_GuessesGapsAndTheOrderOfSeats(t *testing.T) {
 		"odd, then even":          {at: xs(-d, -2*d, -3*d, d, 2*d, 3*d), want: "210|345"},
 		"odd and even, upright":   {at: [][2]float64{{0, -d}, {0, d}, {0, -2 * d}, {0, 2 * d}}, want: "20|13"},
 		"odd and even, diagonal":  {at: [][2]float64{{-d, -d}, {d, d}, {-2 * d, -2 * d}, {2 * d, 2 * d}, {3 * d, 3 * d}}, want: "20|134"},
-		"a table, in zigzag":      {at: [][2]float64{{0, 0}, {60, 0}, {0, d}, {60, d}, {0, 2 * d}, {60, 2 * d}}, want: "012345"},
-		"a table, side by side":   {at: [][2]float64{{0, 0}, {0, d}, {0, 2 * d}, {60, 2 * d}, {60, d}, {60, 0}}, want: "012|345"},
-		"a round table":           {at: [][2]float64{{0, -30}, {26, -15}, {26, 15}, {0, 30}, {-26, 15}, {-26, -15}}, want: "012345"},
+		"a table, in zigzag":      {at: [][2]float64{{0, 0}, {60, 0}, {0, d}, {60, d}, {0, 2 * d}, {60, 2 * d}}, want: "024/135"},
+		"a table, side by side":   {at: [][2]float64{{0, 0}, {0, d}, {0, 2 * d}, {60, 2 * d}, {60, d}, {60, 0}}, want: "012/345"},
+		"a round table":           {at: [][2]float64{{0, -30}, {26, -15}, {26, 15}, {0, 30}, {-26, 15}, {-26, -15}}, want: "012345=ALL"},
 		"a half circle":           {at: [][2]float64{{-50, 0}, {-35, 35}, {0, 50}, {35, 35}, {50, 0}}, want: "01234"},
 		"drawn a little unevenly": {at: [][2]float64{{0, 0}, {24, 3}, {51, -2}, {74, 1}, {101, 0}}, want: "01234"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			plan, report := readZone(t, rowOf("A", c.at...), Options{})
-			if got := order(plan.Sections[0].Rows[0]); got != c.want {
+			if got := orders(plan.Sections[0].Rows); got != c.want {
 				t.Errorf("%s, want %s; %v", got, c.want, report)
 			}
 			if guessed := len(report) > 0; guessed != (c.want != "0123456789"[:len(c.at)]) {

@@ -23,7 +23,7 @@ type Options struct {
 	Format    Format
 	Extension string // of the file's name, in lower case with its dot; "" if it is not known
 	Name      string // name of the plan if the file has none, as in CSV
-	AsListed  bool   // in pretix's format, guess neither the order of seats nor gaps
+	AsListed  bool   // guess neither the order of seats nor gaps nor tables
 }
 
 // Content is the content of a file. The plan is valid if there are no problems. A problem's location is
@@ -47,9 +47,12 @@ func Read(text []byte, o Options) (c Content, err error) {
 	case CSV:
 		c.Plan, c.Report, c.Problems = readCSV(text, o.Name)
 	case Pretix:
-		c.Plan, c.Report, c.Problems, err = readPretix(text, Options{Name: o.Name, AsListed: o.AsListed})
+		c.Plan, c.Report, c.Problems, err = readPretix(text, o)
 	default:
 		c.Plan, c.Problems, err = ReadJSON(text)
+	}
+	if err == nil && len(c.Problems) == 0 && c.Format != JSON && !o.AsListed { // a plan of JSON says which seats are neighbours
+		(&arranger{report: &c.Report, gaps: c.Format == Pretix}).arrange(&c.Plan)
 	}
 	return c, err
 }
