@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -119,4 +120,34 @@ func positions(seats []*holdfast.Seat) []point {
 		at[i] = point{number(*seat.X), number(*seat.Y)}
 	}
 	return at
+}
+
+// setAdjacency sets the adjacency of the rows that the values name, such as Main/1=ALL. Sections and rows have their
+// keys or their names.
+func setAdjacency(plan *holdfast.SeatingPlan, values []string) error {
+	for _, value := range values {
+		at := max(0, strings.LastIndexByte(value, '='))
+		of, adjacency := value[:at], holdfast.Adjacency(strings.ToUpper(strings.TrimPrefix(value[at:], "=")))
+		if !slices.Contains(holdfast.Adjacencies(), adjacency) {
+			return &OptionError{OptionAdjacency, quoted(value) + " must be such as Main=ALL or Main/1=ALL, with LINE, NONE or ALL."}
+		}
+		isFound := false
+		for i := range plan.Sections {
+			s := &plan.Sections[i]
+			name, isInSection := strings.CutPrefix(of, s.Key+"/")
+			if !isInSection {
+				name, isInSection = strings.CutPrefix(of, s.Name+"/")
+			}
+			for n := range s.Rows {
+				row := &s.Rows[n]
+				if of == s.Key || of == s.Name || isInSection && (name == row.Key || name == cmp.Or(row.Label, row.Key)) {
+					row.Adjacency, isFound = adjacency, true
+				}
+			}
+		}
+		if !isFound {
+			return &OptionError{OptionAdjacency, "No section and no row of a section is called " + quoted(of) + "."}
+		}
+	}
+	return nil
 }

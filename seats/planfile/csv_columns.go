@@ -22,6 +22,8 @@ const (
 	colNote
 	colSectionCategory
 	colCategoryNumber
+	colStart
+	colEnd
 	columnCount
 )
 
@@ -31,6 +33,7 @@ const usualColumns = colAccessible + 1
 var columnNames = [columnCount]string{
 	"section", "row", "seat", "category", "x", "y", "accessible", "id", "section_name", "row_label", "category_name", "capacity",
 	"adjacency", "companion", "restricted_view", "note", "section_category", "category_number",
+	"start", "end",
 }
 
 var requiredColumns = []int{colSection, colRow, colSeat, colCategory}

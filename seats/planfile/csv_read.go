@@ -16,16 +16,19 @@ import (
 // readCSV reads a plan, which is valid if there are no problems, but not written out. A table has no
 // name for its plan. The report lists the parts of the table that are not in the plan, or differ. A problem's
 // location is a line of the file, such as "line 7", or the field for a problem of the whole
-// plan; there are at most the first seating.MaxProblems.
-func readCSV(text []byte, name string) (holdfast.SeatingPlan, Report, []holdfast.FieldError) {
-	r := &csvReader{sections: map[string]*csvSection{}, categories: map[string]*csvCategory{}, ids: map[string]int{}, wrong: map[int]bool{}}
+// plan; there are at most the first seating.MaxProblems. The error is an OptionError.
+func readCSV(text []byte, o Options) (holdfast.SeatingPlan, Report, []holdfast.FieldError, error) {
+	r := &csvReader{
+		options: o, sections: map[string]*csvSection{}, categories: map[string]*csvCategory{}, ids: map[string]int{}, wrong: map[int]bool{},
+	}
 	if err := r.read(text); err != nil {
 		if at := (*errLine)(nil); errors.As(err, &at) {
 			r.problem(at.line, "%s", at.what)
+			err = nil
 		}
-		return holdfast.SeatingPlan{}, r.report, r.sorted()
+		return holdfast.SeatingPlan{}, r.report, r.sorted(), err
 	}
-	plan, known := r.plan(name), len(r.problems)
+	plan, known := r.plan(o.Name), len(r.problems)
 	for _, p := range seating.Check(plan) {
 		place := parsePlace(p.Where)
 		line := r.lineOf(place)
@@ -37,11 +40,12 @@ func readCSV(text []byte, name string) (holdfast.SeatingPlan, Report, []holdfast
 		}
 		r.problems = append(r.problems, lineProblem{line, p})
 	}
-	return plan, r.report, r.sorted()
+	return plan, r.report, r.sorted(), nil
 }
 
 // csvReader collects the lines of a table. Names are as in the cells.
 type csvReader struct {
+	options    Options
 	sections   map[string]*csvSection
 	categories map[string]*csvCategory
 	ids        map[string]int // line of each ID of the column id
@@ -113,9 +117,9 @@ func (r *csvReader) sorted() (problems []holdfast.FieldError) {
 	return problems
 }
 
-// read reads all lines. The error is an errLine; problems of a line do not end the reading.
+// read reads all lines. The error is an errLine or an OptionError; problems of a line do not end the reading.
 func (r *csvReader) read(text []byte) error {
-	t, err := newTable(text, &r.report)
+	t, err := newTable(text, r.options, &r.report)
 	if err != nil {
 		return err
 	}
@@ -154,6 +158,9 @@ func (r *csvReader) add(c cells, line int, separator rune) error {
 	}
 	r.same(&s.name, c[colSectionName], line, colSectionName)
 	r.same(&s.ofSeats, c[colSectionCategory], line, colSectionCategory)
+	if c[colSeat] != "" || c[colStart] != "" || c[colCapacity] != "" {
+		c[colCategory] = cmp.Or(c[colCategory], r.options.Category)
+	}
 	if err := r.addCategory(&c, line); err != nil {
 		return err
 	}
@@ -179,7 +186,31 @@ func (r *csvReader) add(c cells, line int, separator rune) error {
 		w.places = append(w.places, csvPlace{line: line})
 		return nil
 	}
+	if c[colStart] != "" || c[colEnd] != "" {
+		return r.addRange(w, &c, line, separator)
+	}
 	return r.addSeat(w, &c, line, separator)
+}
+
+// addRange adds the seats of a line that has the first number and the last one.
+func (r *csvReader) addRange(w *csvRow, c *cells, line int, separator rune) error {
+	first, err := strconv.Atoi(c[colStart])
+	last, errLast := strconv.Atoi(c[colEnd])
+	switch {
+	case err != nil || errLast != nil || first < 0 || last < first || last-first >= holdfast.MaxRowSeats:
+		r.problem(line, "The start and the end must be the first and the last number of at most %d seats.", holdfast.MaxRowSeats)
+		return nil
+	case c[colID]+c[colX]+c[colY] != "":
+		r.problem(line, "A line with a start and an end must have no id, x and y. Write a line for each seat.")
+		return nil
+	}
+	for n := first; n <= last; n++ {
+		c[colSeat] = strconv.Itoa(n)
+		if err := r.addSeat(w, c, line, separator); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // maxPlaces bounds the gaps of a table.

@@ -142,7 +142,7 @@ stream "stream"
  1 "1" LINE
   stream-1-block "block" category "舞台" 1000 0 ""
 `
-	const wantReport = `[dropped: columns that no plan has: 1 (price) renamed: categories: 2 ("Ränge 1+2" is Raenge-1-2; "舞台" is category) ` +
+	const wantReport = `[dropped: unknown column "price": 1 renamed: categories: 2 ("Ränge 1+2" is Raenge-1-2; "舞台" is category) ` +
 		`renamed: sections: 1 ("Süd (links)" is Sued-links) renamed: rows: 1 ("Reihe 1" is Reihe-1) ` +
 		`renamed: seats: 1 ("Sued-links-Reihe-1-1 a" is Sued-links-Reihe-1-1-a-2)]`
 	if got := describe(plan); got != want || report != wantReport {
@@ -249,7 +249,7 @@ func TestReadCSV_NamesTheLineOfEachProblem(t *testing.T) {
 			if strings.Count(row.table, row.old) != 1 {
 				t.Fatal("the table has changed: ", row.old)
 			}
-			_, _, problems := readCSV([]byte(strings.Replace(row.table, row.old, row.new, 1)), "file")
+			_, _, problems, _ := readCSV([]byte(strings.Replace(row.table, row.old, row.new, 1)), Options{Name: "file"})
 			if row.what == "" { // no problem
 				if len(problems) > 0 {
 					t.Error(problems)
@@ -265,7 +265,7 @@ func TestReadCSV_NamesTheLineOfEachProblem(t *testing.T) {
 		"": "line 1", "\n\n": "line 1", "a;b\n": "line 1", "section,row,seat,category\n": "line 1", "sep=|\na|b": "line 1",
 		"section,row,seat,category\nA,1,,\nA,1,,\nA,2,1,c": "line 2", "section,row,seat,category\nA,1,1,\n": "line 2",
 	} {
-		if _, _, problems := readCSV([]byte(text), "file"); len(problems) != 1 || problems[0].Where != where {
+		if _, _, problems, _ := readCSV([]byte(text), Options{Name: "file"}); len(problems) != 1 || problems[0].Where != where {
 			t.Errorf("%q: %v", text, problems)
 		}
 	}
@@ -275,7 +275,7 @@ func TestReadCSV_SaysAllProblemsByLine(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("3", 40)
 	text := strings.NewReplacer("20.25", "north", "Stalls,A,3", "Stalls,A,"+long, "Balcony,A,1", "Balcony,,1").Replace(csvExample)
-	_, _, problems := readCSV([]byte(text), "\x00")
+	_, _, problems, _ := readCSV([]byte(text), Options{Name: "\x00"})
 	var where []string
 	for _, p := range problems {
 		where = append(where, p.Where)
@@ -283,10 +283,11 @@ func TestReadCSV_SaysAllProblemsByLine(t *testing.T) {
 	if got := strings.Join(where, ","); got != "line 3,line 4,line 6" {
 		t.Error(got, problems)
 	}
-	if _, _, problems = readCSV([]byte(csvExample), ""); len(problems) != 1 || problems[0].Where != "name" {
+	if _, _, problems, _ = readCSV([]byte(csvExample), Options{}); len(problems) != 1 || problems[0].Where != "name" {
 		t.Error(problems)
 	}
-	if _, _, problems = readCSV([]byte(csvExample+strings.Repeat("A,,1,c\n", 1000)), "file"); len(problems) != seating.MaxProblems {
+	_, _, problems, _ = readCSV([]byte(csvExample+strings.Repeat("A,,1,c\n", 1000)), Options{Name: "file"})
+	if len(problems) != seating.MaxProblems {
 		t.Error(len(problems))
 	}
 }
@@ -313,7 +314,7 @@ func TestReadCSV_IsBounded(t *testing.T) { // alone, because it measures what th
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			_, _, problems := readCSV([]byte(c.text), "file")
+			_, _, problems, _ := readCSV([]byte(c.text), Options{Name: "file"})
 			runtime.ReadMemStats(&after)
 			if n := len(problems); n == 0 || n > seating.MaxProblems || !strings.Contains(problems[n-1].What, c.what) {
 				t.Errorf("%d problems: %v", n, problems)

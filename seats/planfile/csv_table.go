@@ -29,9 +29,12 @@ type errLine struct {
 
 func (e *errLine) Error() string { return "line " + strconv.Itoa(e.line) + ": " + e.what }
 
-// newTable reads the header.
-func newTable(text []byte, report *Report) (*table, error) {
+// newTable reads the header. The error is an errLine or an OptionError.
+func newTable(text []byte, o Options, report *Report) (*table, error) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if !bytes.ContainsRune(text, '\n') { // old spreadsheets end lines with CR alone
+		text = bytes.ReplaceAll(text, []byte("\r"), []byte("\n"))
+	}
 	if !utf8.Valid(text) {
 		valid := 0
 		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size > 1; r, size = utf8.DecodeRune(text[valid:]) {
@@ -61,7 +64,7 @@ func newTable(text []byte, report *Report) (*table, error) {
 	t.reader = csv.NewReader(bytes.NewReader(text))
 	t.reader.Comma, t.reader.FieldsPerRecord, t.reader.ReuseRecord = t.separator, -1, true
 	t.reader.TrimLeadingSpace = t.separator != '\t'
-	return t, t.readHeader(report)
+	return t, t.readHeader(o, report)
 }
 
 const separators = ",;\t"
@@ -81,7 +84,7 @@ func separatorOf(text []byte) (separator rune) {
 	return separator
 }
 
-func (t *table) readHeader(report *Report) error {
+func (t *table) readHeader(o Options, report *Report) error {
 	header, err := t.record()
 	if errors.Is(err, io.EOF) {
 		return &errLine{1, "The file is empty. Its first line must have the names of the columns."}
@@ -89,26 +92,57 @@ func (t *table) readHeader(report *Report) error {
 	if err != nil {
 		return err
 	}
-	seen := make([]bool, columnCount)
+	named := func(column int) bool {
+		return slices.ContainsFunc(header, func(name string) bool { return plainName(name) == plainName(columnNames[column]) })
+	}
+	hasSection, hasSeat := named(colSection), named(colSeat)
+	seen, isMapped := map[int]bool{}, o.Accessible == ""
 	for _, name := range header {
 		column := slices.IndexFunc(columnNames[:], func(known string) bool { return plainName(known) == plainName(name) })
+		switch {
+		case column < 0 && !hasSection && plainName(name) == "zone":
+			column = colSection
+		case !isMapped && plainName(name) == plainName(o.Accessible) && (column < 0 || column == colAccessible):
+			column, isMapped = colAccessible, true
+		case hasSeat && (column == colStart || column == colEnd):
+			column = -1
+		}
 		switch {
 		case column >= 0 && seen[column]:
 			return &errLine{t.line, fmt.Sprintf("The column %s occurs twice. Remove one of them.", columnNames[column])}
 		case column >= 0:
 			seen[column] = true
 		case strings.TrimSpace(name) != "":
-			const longest = 40
-			report.count(Dropped, "columns that no plan has", 1, strings.ToValidUTF8(name[:min(len(name), longest)], ""))
+			report.unknown("unknown column", strings.TrimSpace(name), true)
 		}
 		t.columns = append(t.columns, column)
 	}
+	if !isMapped {
+		return &OptionError{OptionAccessible, "No column of the table has this name."}
+	}
+	return t.missing(seen, o)
+}
+
+// missing returns the error of a table without the columns that it must have.
+func (t *table) missing(seen map[int]bool, o Options) error {
+	var names []string
 	for _, c := range requiredColumns {
-		if !seen[c] {
-			return &errLine{t.line, fmt.Sprintf("The first line must have the names of the columns, but %s is missing.", columnNames[c])}
+		isRange := c == colSeat && seen[colStart] && seen[colEnd]
+		if !seen[c] && !isRange && (c != colCategory || o.Category == "") {
+			names = append(names, columnNames[c])
 		}
 	}
-	return nil
+	switch n := len(names) - 1; {
+	case n < 0:
+		return nil
+	case n == 0 && names[0] == columnNames[colCategory]:
+		return &OptionError{OptionCategory, "The table has no column category. Add it, or give all its seats one category."}
+	case n == 0:
+		return &errLine{t.line, fmt.Sprintf("The first line must have the names of the columns, but %s is missing.", names[0])}
+	default:
+		const what = "The first line must have the names of the columns, but %s and %s are missing."
+		return &errLine{t.line, fmt.Sprintf(what, strings.Join(names[:n], ", "), names[n])}
+	}
 }
 
 // record reads a line with text. The error is io.EOF, or an errLine.

@@ -15,7 +15,9 @@
 //	Stalls,A,1,first,10,20,
 //	Stalls,A,2,first,11,20,yes
 //
-// The columns section, row, seat and category are required. Sections, rows and categories are in
+// The columns section, row, seat and category are required, unless Options.Category is the category of all seats.
+// A table of ranges has start and end instead of seat, the first and the last number of its seats, and may
+// call its sections zone. Sections, rows and categories are in
 // the order of their first lines, and the lines of a row need not follow each other. A text that
 // is a valid key is the key. From any other text a key is made, which the report lists.
 //
@@ -31,10 +33,10 @@
 // than that of their first lines), and capacity: a line with a section, a category and a capacity is
 // a section for general admission. A value of a section, a row or a category must be on
 // one of its lines, or the same on several. Columns with other names are left out, and the report
-// names them.
+// names them; one of them may say which seats are accessible (Options.Accessible).
 //
 // Read accepts the output of spreadsheets: a byte order mark, semicolons or tabs as separators, lines that
-// end with CRLF, lines without text, and decimal commas if the separator is not a comma.
+// end with CRLF or CR, lines without text, and decimal commas if the separator is not a comma.
 //
 // # The format of pretix
 //
@@ -42,7 +44,8 @@
 //
 // A zone becomes a section, a row a row, a seat a seat; the positions of zone, row and seat are
 // added up. Areas, texts and all fields that are only for drawing are left out, and the report counts
-// them.
+// them. It names each property that the format does not have; one of them may say which seats are accessible
+// (Options.Accessible). Seats without a category get Options.Category.
 //
 //   - A zone's key is made of its zone_id, or else its name. A row's key is its row_number, and its
 //     label the row_label (in which %s is the row_number), or else the row_number. Rows of a zone

@@ -21,12 +21,12 @@ func FuzzCSV(f *testing.F) {
 		f.Add([]byte(strings.Replace(row.table, row.old, row.new, 1)))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		c, _ := Read(text, Options{Format: CSV, Name: "file"})
+		c, err := Read(text, Options{Format: CSV, Name: "file"})
 		plan, problems := c.Plan, c.Problems
 		if len(problems) > seating.MaxProblems {
 			t.Fatal(len(problems))
 		}
-		if len(problems) > 0 {
+		if err != nil || len(problems) > 0 {
 			return
 		}
 		if problems := seating.Check(plan); len(problems) > 0 {

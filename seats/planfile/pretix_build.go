@@ -119,7 +119,7 @@ func (b *pretixBuilder) addRows(section *holdfast.Section, z *pretixZone, ids []
 			s.at = at.plus(s.at)
 			seats[n] = &holdfast.Seat{
 				ID: ids[n], Label: b.cut("labels of seats", strings.TrimSpace(s.number), holdfast.MaxLabelLength),
-				Category: b.category(s, where), X: thousandths(s.at.x), Y: thousandths(s.at.y),
+				Category: b.category(s, where), X: thousandths(s.at.x), Y: thousandths(s.at.y), Accessible: s.isAccessible,
 			}
 		}
 		ids = ids[len(w.seats):]
@@ -136,9 +136,11 @@ func (b *pretixBuilder) category(s *pretixSeat, row string) string {
 		return key
 	}
 	if len(b.problems) < seating.MaxProblems {
-		b.problems = append(b.problems, holdfast.FieldError{
-			Where: fmt.Sprintf("%s.seats[%d].category", row, s.index), What: "The plan has no category " + quoted(s.category) + ".",
-		})
+		what := "The plan has no category " + quoted(s.category) + "."
+		if s.category == "" {
+			what = "The seat has no category."
+		}
+		b.problems = append(b.problems, holdfast.FieldError{Where: fmt.Sprintf("%s.seats[%d].category", row, s.index), What: what})
 	}
 	return b.built.Categories[0].Key
 }

@@ -1,6 +1,7 @@
 package planfile
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -11,15 +12,25 @@ import (
 // readPretix reads a plan, which is valid if there are no problems, but not written out. The report lists
 // the parts of the text that are not in the plan, or differ. A problem's location is a path in the text, such
 // as zones[3].rows[2].seats[7].category; there are at most the first seating.MaxProblems. The error
-// is for a text that is not JSON, or that jsonwalk.Check refuses.
+// is an OptionError, or for a text that is not JSON, or that jsonwalk.Check refuses.
 func readPretix(text []byte, o Options) (holdfast.SeatingPlan, Report, []holdfast.FieldError, error) {
 	if err := jsonwalk.Check(text); err != nil {
 		return holdfast.SeatingPlan{}, nil, nil, err
 	}
-	r := &pretixReader{Reader: jsonwalk.NewReader(text, seating.MaxProblems)}
+	r := &pretixReader{Reader: jsonwalk.NewReader(text, seating.MaxProblems), options: o}
 	layout := r.layout()
-	if len(r.Problems()) > 0 { // the rules would report missing parts that were not read
+	switch {
+	case len(r.Problems()) > 0: // the rules would report missing parts that were not read
 		return holdfast.SeatingPlan{}, r.report, r.Problems(), nil
+	case o.Accessible != "" && !r.isMapped:
+		return holdfast.SeatingPlan{}, r.report, nil, &OptionError{OptionAccessible, "No seat of the file has this property."}
+	case r.uncategorized && o.Category == "" && len(layout.categories) == 0:
+		const what = "The file has no categories, and its seats name none. Give these seats a category."
+		return holdfast.SeatingPlan{}, r.report, nil, &OptionError{OptionCategory, what}
+	}
+	isOfOption := func(c pretixCategory) bool { return c.name == o.Category }
+	if r.uncategorized && o.Category != "" && !slices.ContainsFunc(layout.categories, isOfOption) {
+		layout.categories = append(layout.categories, pretixCategory{index: len(layout.categories), name: o.Category})
 	}
 	b := pretixBuilder{pretixLayout: layout, report: r.report, options: o}
 	b.build()
@@ -58,6 +69,7 @@ type (
 	pretixSeat struct {
 		index                  int
 		guid, number, category string
+		isAccessible           bool
 		at                     point
 	}
 )
@@ -67,8 +79,11 @@ type (
 type pretixReader struct {
 	*jsonwalk.Reader
 
-	report Report
-	seats  int
+	options       Options
+	report        Report
+	seats         int
+	uncategorized bool // a seat has no category of its own
+	isMapped      bool // a seat has the property Options.Accessible
 }
 
 func (r *pretixReader) dropped(what string, n int) { r.report.count(Dropped, what, n, "") }
@@ -81,11 +96,9 @@ func (r *pretixReader) drop(what string) {
 	}
 }
 
-// unknown skips the value of a property that the format does not have. Names may differ in every
-// seat, so that they are examples only.
+// unknown skips the value of a property that the format does not have.
 func (r *pretixReader) unknown(of, name string) {
-	const longest = 40
-	r.report.count(Dropped, "unknown properties of "+of, 1, strings.ToValidUTF8(name[:min(len(name), longest)], ""))
+	r.report.unknown("unknown property of "+of, name, of == "seats")
 	r.Skip()
 }
 
@@ -204,16 +217,23 @@ func (r *pretixReader) seat(index int, of *pretixRow) {
 		case "seat_number":
 			s.number = r.Text()
 		case "category":
-			s.category = r.Text()
+			s.category = r.text()
 		case "position":
 			s.at = r.position()
 		case "uuid", "radius", "start_direction":
 			r.drop(name + " of seats")
 		default:
-			r.unknown("seats", name)
+			if name != r.options.Accessible || name == "" {
+				r.unknown("seats", name)
+				break
+			}
+			s.isAccessible, r.isMapped = r.flag(), true
 		}
 		return true
-	}, "seat_guid", "seat_number", "position", "category")
+	}, "seat_guid", "seat_number", "position")
+	if s.category == "" {
+		s.category, r.uncategorized = r.options.Category, true
+	}
 	of.seats = append(of.seats, s)
 }
 
@@ -230,6 +250,22 @@ func (r *pretixReader) position() (p point) {
 		return true
 	}, "x", "y")
 	return p
+}
+
+// flag reads true or false, which may be written as a text or a number.
+func (r *pretixReader) flag() bool {
+	switch c := r.First(); {
+	case jsonwalk.IsNumber(c):
+		f, _ := r.Number()
+		return f != 0
+	case c != '"':
+		return r.OptionalBool()
+	}
+	value, isKnown := bools[strings.ToLower(r.Text())]
+	if !isKnown {
+		r.Problem("expected true or false")
+	}
+	return value
 }
 
 // coordinate reads a number, small enough that sums are finite.

@@ -182,7 +182,7 @@ var pretixWrong = []struct{ old, new, where, what string }{
 	{`"seat_guid":"g2"`, `"seat_guid":2`, "zones[1].rows[1].seats[1].seat_guid", "expected string"},
 	{`"seat_number":"2",`, ``, "zones[1].rows[1].seats[1].seat_number", "required"},
 	{`"category":"d"`, `"category":"D"`, "zones[1].rows[1].seats[2].category", `no category "D"`},
-	{`"category":"d"`, `"category":""`, "zones[1].rows[1].seats[2].category", `no category ""`},
+	{`"category":"d"`, `"category":""`, "zones[1].rows[1].seats[2].category", `The seat has no category.`},
 	{`"position":{"x":30,"y":0}`, `"position":{"x":30}`, "zones[1].rows[1].seats[1].position.y", "required"},
 	{`"position":{"x":30,"y":0}`, `"position":[30,0]`, "zones[1].rows[1].seats[1].position", "expected object"},
 	{`"x":100,"y":0.5`, `"x":1e999,"y":0.5`, "zones[1].rows[1].seats[2].position.x", "100000"},

@@ -1,6 +1,8 @@
 package planfile
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,6 +26,7 @@ type Note struct {
 	What     string   `json:"what"`
 	Count    int      `json:"count"`
 	Examples []string `json:"examples,omitempty"` // the first maxExamples
+	Option   string   `json:"option,omitempty"`   // the option that would keep the part, such as OptionAccessible
 }
 
 const maxExamples = 5
@@ -31,19 +34,43 @@ const maxExamples = 5
 // Report lists the differences, in the order of their first occurrence.
 type Report []Note
 
-// count adds n parts to a note; example may be "".
-func (r *Report) count(kind Kind, what string, n int, example string) {
-	if n == 0 {
-		return
+// count adds n ≥ 1 parts to a note, and returns it until the next call; example may be "".
+func (r *Report) count(kind Kind, what string, n int, example string) *Note {
+	at := slices.IndexFunc(*r, func(note Note) bool { return note.Kind == kind && note.What == what })
+	if at < 0 {
+		at = len(*r)
+		*r = append(*r, Note{Kind: kind, What: what})
 	}
-	for i := range *r {
-		if note := &(*r)[i]; note.Kind == kind && note.What == what {
-			note.add(n, example)
-			return
+	(*r)[at].add(n, example)
+	return &(*r)[at]
+}
+
+// unknown notes a property, or a column, that the format does not have. Names may differ in every seat, so only the
+// first maxUnknown have a note of their own. isOfSeat means that it may say which seats are accessible.
+func (r *Report) unknown(what, name string, isOfSeat bool) {
+	const maxUnknown, longest = 30, 40
+	what += " " + quoted(strings.ToValidUTF8(name[:min(len(name), longest)], ""))
+	if len(*r) >= maxUnknown && !slices.ContainsFunc(*r, func(n Note) bool { return n.What == what }) {
+		what, isOfSeat = "more unknown properties", false
+	}
+	isLike := func(word string) bool { return strings.Contains(plainName(name), word) }
+	note := r.count(Dropped, what, 1, "")
+	if isOfSeat && slices.ContainsFunc([]string{"wheelchair", "accessib", "disab", "handicap", "rollstuhl", "barrier"}, isLike) {
+		note.Option = OptionAccessible
+	}
+}
+
+// similarNames notes sections that are probably one, of which a part is misspelled.
+func (r *Report) similarNames(plan holdfast.SeatingPlan) {
+	names := map[string]string{}
+	for _, s := range plan.Sections {
+		lower := strings.ToLower(s.Name)
+		if other := cmp.Or(names[lower], s.Name); other != s.Name {
+			r.count(Guessed, "sections whose names differ in case alone, which stay different sections", 1, quoted(other)+" and "+quoted(s.Name))
+		} else {
+			names[lower] = s.Name
 		}
 	}
-	*r = append(*r, Note{Kind: kind, What: what})
-	(*r)[len(*r)-1].add(n, example)
 }
 
 // renamed notes a text that is another one in the plan.
