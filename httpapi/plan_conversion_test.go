@@ -25,7 +25,7 @@ func TestConvertPlan_AnswersWhatCanBeCreated(t *testing.T) {
 		{"", hallPlan, "json", "Small hall", `"differences":[]`},
 		{"format=json&name=%20Other%20", hallPlan, "json", "Other", `"differences":[]`},
 		{"", table, "csv", "Seating plan", `"kind":"dropped"`},
-		{"name=Hall&format=csv", table, "csv", "Hall", `"examples":["mood"]`},
+		{"name=Hall&format=csv", table, "csv", "Hall", `unknown column \"mood\"`},
 		{"", string(chamber), "pretix", "", `"kind":"guessed"`},
 		{"asListed=true&name=Chamber", string(chamber), "pretix", "Chamber", `"kind":"dropped"`},
 	} {
@@ -75,5 +75,40 @@ func TestConvertPlan_NamesThePlacesOfProblems(t *testing.T) {
 	}
 	if a := s.call("GET", "/api/seating-plans", nil); !strings.Contains(a.raw, `"items":[]`) {
 		t.Errorf("a plan was stored: %s", a.raw)
+	}
+}
+
+// What a file lacks is a parameter, and no hint names a flag of seatctl.
+func TestConvertPlan_TakesParametersForWhatAFileLacks(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	seat := func(id, x, y string) string {
+		return `{"seat_guid":"` + id + `","seat_number":"1","category":"","position":{"x":` + x + `,"y":` + y + `},"wheelchair":true}`
+	}
+	bench := `{"name":"Bench","categories":[],"zones":[{"name":"Main, left","rows":[{"row_number":"1","seats":[` +
+		strings.Join([]string{seat("a", "0", "0"), seat("b", "60", "0"), seat("c", "0", "25"), seat("d", "60", "25")}, ",") + `]}]}]}`
+	const invalid = "VALIDATION_FAILED"
+	for _, c := range []struct {
+		query, text string
+		status      int
+		code, says  string
+	}{
+		{"", bench, 422, invalid, `"location":"query.category"`},
+		{"category=c", bench, 200, "", `"option":"accessible"`},
+		{"category=c", bench, 200, "", "become a row for each"},
+		{"category=c&accessible=wheelchair", bench, 200, "", `"accessible":true`},
+		{"category=c&accessible=weelchair", bench, 422, invalid, `"location":"query.accessible"`},
+		{"category=c&adjacency=Main,%20left/1%3DALL", bench, 200, "", `"adjacency":"ALL"`},
+		{"category=c&adjacency=Main,%20left%3DNONE&adjacency=Main-left/1%3DALL", bench, 200, "", `"adjacency":"ALL"`},
+		{"category=c&adjacency=Nowhere%3DALL", bench, 422, invalid, `"location":"query.adjacency"`},
+		{"", "zone,row,start,end\nHall,1,1,25\n", 422, invalid, `"location":"query.category"`},
+		{"category=c", "zone,row,start,end\nHall,1,1,25\n", 200, "", `"totalSeats":25`},
+	} {
+		t.Run(c.query, func(t *testing.T) {
+			s := s.in(t)
+			if a := s.want(s.convert(c.query, c.text), c.status, c.code); !strings.Contains(a.raw, c.says) || strings.Contains(a.raw, "--") {
+				t.Errorf("%s is not in %s", c.says, a.raw)
+			}
+		})
 	}
 }

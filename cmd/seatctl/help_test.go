@@ -84,10 +84,13 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 func TestHelp_BeginsWithTheFlagsOfTheCommand(t *testing.T) {
 	t.Parallel()
 	for command, want := range map[string][]string{
-		"":            {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
-		"list":        {"Arguments:", "<kind>", "Flags:", "--event", "--status", "--limit", "--url", "--key", "Flags of every command:"},
-		"recover":     {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
-		"plans check": {"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "Flags of every command:"},
+		"":        {"Commands:", "doctor", "Flags of every command:", "--help", "--version", "--output", "Settings:", "--mongodb-uri"},
+		"list":    {"Arguments:", "<kind>", "Flags:", "--event", "--status", "--limit", "--url", "--key", "Flags of every command:"},
+		"recover": {"Flags:", "--dry-run", "Flags of every command:", "--help", "Settings:", "--mongodb-uri"},
+		"plans check": {
+			"-o FILE.svg", "Arguments:", "<file>", "Flags:", "--format", "--name", "--as-listed", "--adjacency", "--category", "--accessible",
+			"Flags of every command:",
+		},
 		"leases free": {"Arguments:", "<job>", "Flags:", "--yes", "Flags of every command:", "Settings:", "--job-leases"},
 	} {
 		t.Run(command, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,7 +24,11 @@ type planFile struct {
 	File     string  `arg:"" help:"A file, or - for the standard input."`
 	Format   string  `enum:",json,pretix,csv" default:"" help:"json, pretix or csv; by default what the file's name and content say."`
 	Name     *string `help:"Name of the plan. The default is what the file says, or else the file's name."`
-	AsListed bool    `help:"Take the rows of a pretix plan as they are listed: guess neither the order of the seats nor gaps."`
+	AsListed bool    `help:"Take rows as they are listed: guess neither the order of the seats nor gaps nor tables."`
+
+	Adjacency  []string `placeholder:"SECTION/ROW=ALL" sep:"none" help:"Adjacency of a row or a SECTION: ALL (a table), LINE or NONE."`
+	Category   string   `help:"Category of seats that have none, in CSV or a pretix plan."`
+	Accessible string   `placeholder:"PROPERTY" help:"The property, or the column, that says which seats are accessible."`
 }
 
 // Validate is called by the parser.
@@ -45,7 +50,11 @@ func (f *planFile) read(s *session) (c planfile.Content, err error) {
 	}
 	c, err = planfile.Read(text, planfile.Options{
 		Format: planfile.Format(f.Format), Extension: strings.ToLower(filepath.Ext(f.File)), Name: f.name(), AsListed: f.AsListed,
+		Adjacency: f.Adjacency, Category: f.Category, Accessible: f.Accessible,
 	})
+	if option := (*planfile.OptionError)(nil); errors.As(err, &option) {
+		return c, fmt.Errorf("%s: --%s: %s", f, option.Option, option.What)
+	}
 	if err != nil {
 		return c, fmt.Errorf("%s: %w", f, err)
 	}
@@ -58,7 +67,11 @@ func (f *planFile) read(s *session) (c planfile.Content, err error) {
 // printReport prints what differs between a plan and a file, for operators.
 func (s *session) printReport(report planfile.Report) error {
 	for _, note := range report {
-		if _, err := fmt.Fprintln(s.errs, visible(note.String())); err != nil {
+		text := note.String()
+		if note.Option != "" {
+			text += "; use it with --" + note.Option
+		}
+		if _, err := fmt.Fprintln(s.errs, visible(text)); err != nil {
 			return err
 		}
 	}

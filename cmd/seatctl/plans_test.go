@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -121,6 +122,37 @@ func TestPlansCheck_FindsTheFormat(t *testing.T) {
 	}
 	if _, _, report = offline(string(pretix), "plans", "check", "-", "--as-listed"); strings.Contains(report, "guessed") {
 		t.Error(report)
+	}
+}
+
+// The options say what a file lacks, and a comma does not separate them.
+func TestPlansCheck_TakesOptionsForWhatAFileLacks(t *testing.T) {
+	t.Parallel()
+	const seat = `{"seat_guid":"%s","seat_number":"1","category":"","position":{"x":%d,"y":%d},"wheelchair":true}`
+	bench := `{"name":"Bench","categories":[],"zones":[{"name":"Main, left","rows":[{"row_number":"1","seats":[` + strings.Join([]string{
+		fmt.Sprintf(seat, "a", 0, 0), fmt.Sprintf(seat, "b", 60, 0), fmt.Sprintf(seat, "c", 0, 25), fmt.Sprintf(seat, "d", 60, 25),
+	}, ",") + `]}]}]}`
+	for name, c := range map[string]struct {
+		args  []string
+		code  int
+		wants string
+	}{
+		"nothing":            {nil, 1, "the standard input: --category: The file has no categories"},
+		"a category":         {[]string{"--category", "c"}, 0, `unknown property of seats "wheelchair": 4; use it with --accessible`},
+		"two sides":          {[]string{"--category", "c"}, 0, "become a row for each: 1 (Main-left/1)"},
+		"a property":         {[]string{"--category", "c", "--accessible", "wheelchair"}, 0, "guessed"},
+		"another property":   {[]string{"--category", "c", "--accessible", "weelchair"}, 1, "--accessible: No seat"},
+		"an adjacency":       {[]string{"--category=c", "--accessible", "wheelchair", "--adjacency", "Main, left/1=ALL"}, 0, "renamed: zones: 1"},
+		"an unknown section": {[]string{"--category=c", "--adjacency=Main, left/1=ALL", "--adjacency=Nowhere=ALL"}, 1, "--adjacency: No section"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, out, errs := offline(bench, append([]string{"plans", "check", "-"}, c.args...)...)
+			isWhole := strings.Contains(strings.Join(c.args, " "), "1=ALL") && c.code == 0 // nothing is guessed, or left out
+			if code != c.code || !strings.Contains(errs, c.wants) || isWhole && strings.Count(errs, "\n") != 1 {
+				t.Errorf("%d %s %s", code, out, errs)
+			}
+		})
 	}
 }
 

@@ -87,6 +87,29 @@ test("what is wrong with a file is shown in place, with its places", async () =>
   expectNoErrors(page);
 });
 
+test("what a file lacks is asked for at its field", async () => {
+  const page = await open(browser, `${holdfast.url}/console#/plans`);
+  const seats = [[0, 0], [60, 0], [0, 25], [60, 25]].map(([x, y], i) => ({ seat_guid: `B${i}`, seat_number: `${i}`, category: "", position: { x, y }, wheelchair: i === 0 }));
+  const bench = JSON.stringify({ name: "Bench", categories: [], zones: [{ name: "Main, left", rows: [{ row_number: "1", seats }] }] });
+  await upload(page, "bench.json", bench);
+  await region(page, "Upload").getByText("The file has no categories").waitFor();
+  await page.getByLabel("Category of seats that have none").fill("Floor");
+  await page.getByRole("button", { name: "Check the file" }).click();
+  await page.getByRole("cell", { name: /wheelchair.*name it above/ }).waitFor();
+  await page.getByText(/become a row for each/).waitFor();
+  await page.getByLabel("Property or column of accessible seats").fill("weelchair");
+  await page.getByRole("button", { name: "Check the file" }).click();
+  await region(page, "Upload").getByText("No seat of the file has this property").waitFor();
+  await page.getByLabel("Property or column of accessible seats").fill("wheelchair");
+  await page.getByLabel("Rows that are tables").fill("Main, left/1=ALL\n");
+  await page.getByRole("button", { name: "Check the file" }).click();
+  await page.getByRole("button", { name: "Create the plan" }).waitFor();
+  assert.doesNotMatch(await page.getByRole("table", { name: "Differences" }).innerText(), /wheelchair|become a row/);
+  assert.doesNotMatch(await region(page, "Upload").innerText(), /--\w/);
+  await accessible(page);
+  expectNoErrors(page);
+});
+
 test("a plan with long names fits on a phone", async () => {
   const long = "W".repeat(200);
   const plan = hall(long);

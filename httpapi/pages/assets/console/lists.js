@@ -32,9 +32,9 @@ export const bookingColumns = [
 
 const without = (columns, ...names) => columns.filter((c) => !names.includes(c.name));
 
-// query writes the parameters that are not empty.
+// query writes the parameters that are not empty, and each item of a list.
 export function query(parameters) {
-  const filled = Object.entries(parameters).filter(([, value]) => value !== undefined && value !== "");
+  const filled = Object.entries(parameters).flatMap(([name, value]) => [value].flat().map((v) => [name, v])).filter(([, value]) => value !== undefined && value !== "");
   return new URLSearchParams(filled).toString();
 }
 

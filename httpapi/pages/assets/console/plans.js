@@ -91,6 +91,9 @@ function uploadCard(page) {
   const name = el("input", { name: "name", maxLength: 200, autocomplete: "off" });
   const format = select("format", "auto", [["auto", "what the file says"], ["json", "JSON"], ["csv", "CSV"], ["pretix", "pretix"]]);
   const asListed = el("input", { type: "checkbox", name: "asListed", id: "as-listed" });
+  const category = el("input", { name: "category", maxLength: 200, autocomplete: "off" });
+  const accessible = el("input", { name: "accessible", maxLength: 200, autocomplete: "off", spellcheck: false, placeholder: "such as wheelchair" });
+  const adjacency = el("textarea", { name: "adjacency", rows: 2, spellcheck: false, placeholder: "Ballroom/T1=ALL" });
   const result = el("div", { className: "stack", role: "status" });
   let choice = new AbortController(); // ends when another file or setting is chosen: what was found in another file is dropped
   const forget = () => {
@@ -103,7 +106,8 @@ function uploadCard(page) {
     const signal = AbortSignal.any([page.signal, choice.signal]);
     const [chosen] = file.files;
     if (chosen.size > most) return result.append(el("p", { className: "wrong", textContent: "The file has more than 20,000,000 bytes." }));
-    const parameters = { format: format.value, name: name.value.trim() || nameOf(chosen, format.value), asListed: asListed.checked ? "true" : "" };
+    const parameters = { format: format.value, name: name.value.trim() || nameOf(chosen, format.value), asListed: asListed.checked ? "true" : "",
+      category: category.value.trim(), accessible: accessible.value.trim(), adjacency: adjacency.value.split("\n").map((line) => line.trim()) };
     let found;
     try {
       found = await call("POST", `/api/admin/seating-plans/convert?${query(parameters)}`, await contentOf(chosen));
@@ -113,17 +117,19 @@ function uploadCard(page) {
     if (signal.aborted) return;
     result.replaceChildren(el("p", { className: "small soft", textContent: `This is the plan of the file ${chosen.name}.` }),
       ...found.differences.length > 0 ? [differences(found.differences)] : [], planMap({ signal }, found.plan), ...preview(found.plan), creation(found));
-  }, el("div", { className: "fields" }, field("File", file), field("Format", format, "query.format"), field("Name, if the file has none or another one", name, "query.name")),
-  el("p", { className: "check" }, asListed, el("label", { htmlFor: "as-listed", textContent: "Take the rows of a pretix plan as they are listed, without gaps" })),
+  }, el("div", { className: "fields" }, field("File", file), field("Format", format, "query.format"), field("Name, if the file has none or another one", name, "query.name"),
+    field("Category of seats that have none", category, "query.category"), field("Property or column of accessible seats", accessible, "query.accessible"),
+    field("Rows that are tables (ALL), LINE or NONE, one a line", adjacency, "query.adjacency")),
+  el("p", { className: "check" }, asListed, el("label", { htmlFor: "as-listed", textContent: "Take all rows as they are listed: don't look for tables and gaps" })),
   el("div", { className: "buttons" }, el("button", { textContent: "Check the file" })));
-  for (const control of [file, name, format, asListed]) {
+  for (const control of [file, name, format, asListed, category, accessible, adjacency]) {
     control.addEventListener("input", () => {
       forget();
       clearProblem(upload);
       upload.querySelector("button").disabled = false; // while the earlier file is still being checked
     });
   }
-  return card("Upload", [], el("p", { className: "soft small", textContent: "JSON as the API takes it, CSV with one line a seat, or a plan of pretix. Nothing is stored before you create the plan." }), upload, result);
+  return card("Upload", [], el("p", { className: "soft small", textContent: "JSON as the API takes it, CSV with one line for a seat or a range of seats, or a plan of pretix. Nothing is stored before you create the plan." }), upload, result);
 }
 
 // contentOf reads a file. It can't be read if it was changed or removed after it was chosen.
@@ -145,7 +151,7 @@ function differences(list) {
   return el("div", {}, el("p", { className: "small strong", textContent: "What of the file is not in the plan, or differs:" }),
     table("Differences", [
       { name: "Kind", cell: (d) => el("span", { className: `badge ${d.kind === "dropped" ? "" : "warn"}`, textContent: d.kind }) },
-      { name: "What", cell: (d) => d.what },
+      { name: "What", cell: (d) => d.option === "accessible" ? `${d.what}. If it says which seats are accessible, name it above.` : d.what },
       { name: "Count", right: true, cell: (d) => number(d.count) },
       { name: "Such as", cell: (d) => d.examples.join("; ") || "–" },
     ], list));
