@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -56,6 +57,7 @@ type requestInfo struct {
 	scope     config.Scope // "" without a valid key or token
 	key       string       // the key's name, "" for a token
 	user      holdfast.ID  // the token's user, zero for a key
+	expires   time.Time    // of the token, zero for a key
 }
 
 type requestInfoKey struct{}
@@ -93,8 +95,8 @@ func (a *api) identify(ring keyring, r *http.Request, info *requestInfo) {
 		info.scope, info.key = key.scope, key.name
 		return
 	}
-	if user, err := a.Tokens.User(secret); err == nil {
-		info.scope, info.user = scopeCustomer, user
+	if user, expires, err := a.Tokens.User(secret); err == nil {
+		info.scope, info.user, info.expires = scopeCustomer, user, expires
 	}
 }
 

@@ -375,7 +375,7 @@ func TestTokens_AreForThisProgramAndThisUse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tokens.User(text); (err == nil) != c.valid {
+			if _, _, err := tokens.User(text); (err == nil) != c.valid {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -419,7 +419,7 @@ func TestTokens_WithCriticalExtensionsAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := tokens.User(text); (err == nil) != valid {
+			if _, _, err := tokens.User(text); (err == nil) != valid {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -487,7 +487,7 @@ func TestTokens_AcceptOnlySignaturesOfThePublicKey(t *testing.T) {
 		"no signature, algorithm none": {sign(t, jwt.SigningMethodNone, jwt.UnsafeAllowNoneSignatureType, claims), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			user, err := tokens.User(strings.TrimPrefix(c.token, "Bearer "))
+			user, _, err := tokens.User(strings.TrimPrefix(c.token, "Bearer "))
 			if (err == nil) != c.valid || (c.valid && user.String() != claims["sub"]) {
 				t.Errorf("got %v, %v", user, err)
 			}

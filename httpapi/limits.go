@@ -28,6 +28,8 @@ type Limits struct {
 	// LargeBodies is the maximum number of bodies above 64 KiB in memory, being received or
 	// processed; 0 means defaultLargeBodies.
 	LargeBodies int
+	// CustomerStreams is the maximum number of streams of one customer's token; 0 means defaultCustomerStreams.
+	CustomerStreams int
 }
 
 // defaultInFlight is about half a second of work. A longer queue would only make

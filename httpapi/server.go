@@ -101,6 +101,7 @@ type api struct {
 	huma                huma.API
 	customerRoutes      map[string]bool // patterns of the mux
 	addresses           *RateLimiter    // limits callers without a valid key, in this process alone
+	streams             *shares         // of customers
 	slots               chan struct{}   // of requests in flight
 	bodies              bodies
 	largeBodies         semaphore // of bodies that need more memory than bodies counts on
@@ -148,6 +149,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a := &api{
 		Services: s, huma: humago.New(mux, conf), customerRoutes: map[string]bool{},
 		addresses:         NewRateLimiter(nil, s.Clock, s.Log),
+		streams:           newShares(cmp.Or(s.Limits.CustomerStreams, defaultCustomerStreams)),
 		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),

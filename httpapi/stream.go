@@ -78,11 +78,7 @@ func (a *api) registerStreamRoutes() {
 		Metadata:  map[string]any{metadataIsLong: true}, // a stream is cheap; the hub limits the number of streams
 	}
 	route(a, op, scopeCustomer, func(ctx context.Context, in *streamQuery) (*huma.StreamResponse, error) {
-		l, err := a.Live.Listen(ctx, parseID(in.ID), in.lastID())
-		if err != nil {
-			return nil, err
-		}
-		return streamOf(l), nil
+		return a.streamOf(ctx, func() (*live.Listener, error) { return a.Live.Listen(ctx, parseID(in.ID), in.lastID()) })
 	})
 	a.registerSeatStreamRoute()
 }
@@ -101,26 +97,34 @@ func (a *api) registerSeatStreamRoute() {
 		Metadata:  map[string]any{metadataIsLong: true, metadataRepeats: "section"},
 	}
 	route(a, op, scopeCustomer, func(ctx context.Context, in *seatStreamQuery) (*huma.StreamResponse, error) {
-		l, err := a.Live.ListenToSeats(ctx, parseID(in.ID), in.Sections, in.lastID())
-		if err != nil {
-			return nil, err
-		}
-		return streamOf(l), nil
+		return a.streamOf(ctx, func() (*live.Listener, error) {
+			return a.Live.ListenToSeats(ctx, parseID(in.ID), in.Sections, in.lastID())
+		})
 	})
 }
 
-// streamOf is the response that sends the messages of a listener, and closes the listener.
-func streamOf(l *live.Listener) *huma.StreamResponse {
+// streamOf is the response that sends the messages of a listener, and closes the listener. It counts among the streams of its customer.
+func (a *api) streamOf(ctx context.Context, listen func() (*live.Listener, error)) (*huma.StreamResponse, error) {
+	free, err := a.streams.take(requestInfoOf(ctx), "streams")
+	if err != nil {
+		return nil, err
+	}
+	l, err := listen()
+	if err != nil {
+		free()
+		return nil, err
+	}
 	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		defer free()
 		defer l.Close()
 		r, w := humago.Unwrap(ctx)
-		stream(r, w, l)
-	}}
+		a.stream(r, w, l)
+	}}, nil
 }
 
-// stream sends messages until the client disconnects, does not read in time, or the
+// stream sends messages until the client disconnects, does not read in time, its token expires, or the
 // listener ends.
-func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
+func (a *api) stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -146,9 +150,17 @@ func stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	}
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
+	var expired <-chan time.Time // never, with a key
+	if expires := requestInfoOf(r.Context()).expires; !expires.IsZero() {
+		timer := time.NewTimer(expires.Sub(a.Clock()))
+		defer timer.Stop()
+		expired = timer.C
+	}
 	for {
 		select {
 		case <-r.Context().Done():
+			return
+		case <-expired: // the client reconnects with a new token
 			return
 		case <-ticker.C:
 			if !send([]byte(heartbeat)) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/MicahParks/jwkset"
 	"github.com/MicahParks/keyfunc/v3"
@@ -145,24 +146,22 @@ func requirePublicKey(key jwkset.JWKMarshal) error {
 
 var errInvalidToken = errors.New("not a valid customer token")
 
-// User returns the user of a token. The token must be signed by a known key, must
+// User returns the user of a token, and when the token expires. The token must be signed by a known key, must
 // not be expired by this process's clock, must have the audience and the issuer of
 // the settings, and its sub must be an ID.
-func (t *Tokens) User(token string) (holdfast.ID, error) {
+func (t *Tokens) User(token string) (user holdfast.ID, expires time.Time, err error) {
 	if t == nil || token == "" || len(token) > maxTokenBytes {
-		return holdfast.ID{}, errInvalidToken
+		return user, expires, errInvalidToken
 	}
 	claims := jwt.MapClaims{} // a struct would take a claim "Sub" for "sub"
-	if _, err := t.parser.ParseWithClaims(token, claims, t.key); err != nil {
-		return holdfast.ID{}, errors.Join(errInvalidToken, err)
+	_, err = t.parser.ParseWithClaims(token, claims, t.key)
+	subject, subjectErr := claims.GetSubject()
+	expiry, expiryErr := claims.GetExpirationTime()
+	if err = errors.Join(err, subjectErr, expiryErr); err != nil || expiry == nil {
+		return user, expires, errors.Join(errInvalidToken, err)
 	}
-	subject, err := claims.GetSubject()
-	if err != nil {
-		return holdfast.ID{}, errors.Join(errInvalidToken, err)
+	if user, err = holdfast.ParseID(subject); err != nil || user.IsZero() {
+		return holdfast.ID{}, expires, errInvalidToken
 	}
-	user, err := holdfast.ParseID(subject)
-	if err != nil || user.IsZero() {
-		return holdfast.ID{}, errInvalidToken
-	}
-	return user, nil
+	return user, expiry.Time, nil
 }
