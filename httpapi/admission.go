@@ -45,6 +45,14 @@ func (a *api) admit(d admission) func(huma.Context, func(huma.Context)) {
 			writeProblem(w, problemOf(err))
 			return
 		}
+		if !d.isLong {
+			free, err := a.requests.take(requestInfoOf(r.Context()), "requests")
+			if err != nil {
+				writeProblem(w, problemOf(err))
+				return
+			}
+			defer free()
+		}
 		request := requests.Get().(*admitted)
 		request.humaContext, request.arrival.response = ctx, w
 		defer request.free()

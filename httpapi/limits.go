@@ -28,8 +28,13 @@ type Limits struct {
 	// LargeBodies is the maximum number of bodies above 64 KiB in memory, being received or
 	// processed; 0 means defaultLargeBodies.
 	LargeBodies int
-	// CustomerStreams is the maximum number of streams of one customer's token; 0 means defaultCustomerStreams.
-	CustomerStreams int
+	// LargeAnswers is the maximum number of answers above smallAnswer that are being sent; 0 means defaultLargeAnswers.
+	LargeAnswers int
+	// AnswerTimeout is the time of a large answer, in addition to what its length allows; 0 means defaultAnswerTimeout.
+	AnswerTimeout time.Duration
+	// CustomerRequests, CustomerAnswers and CustomerStreams are how many requests in flight, large answers and streams one
+	// customer's token may have; 0 means the defaults.
+	CustomerRequests, CustomerAnswers, CustomerStreams int
 }
 
 // defaultInFlight is about half a second of work. A longer queue would only make

@@ -2,9 +2,7 @@ package httpapi
 
 import (
 	"encoding/json"
-	"net/http"
 	"reflect"
-	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -52,18 +50,4 @@ func newSeatingPlanRequest(schemas huma.Registry) *huma.RequestBody {
 	return &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{"application/json": {
 		Schema: schemas.Schema(reflect.TypeFor[newSeatingPlanBody](), true, ""), Example: example,
 	}}}
-}
-
-// seatingPlanResponses describes a response that huma does not write.
-func seatingPlanResponses(schemas huma.Registry) map[string]*huma.Response {
-	text := func(description string) *huma.Param {
-		return &huma.Param{Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
-	}
-	return map[string]*huma.Response{
-		strconv.Itoa(http.StatusOK): {
-			Description: "The plan, written out.",
-			Headers:     map[string]*huma.Param{"ETag": text("For If-None-Match."), "Cache-Control": text(planCacheControl)},
-			Content:     map[string]*huma.MediaType{"application/json": {Schema: schemas.Schema(reflect.TypeFor[seatingPlanBody](), true, "")}},
-		},
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"iter"
 	"net/http"
 	"slices"
 	"strings"
@@ -15,7 +16,6 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
@@ -105,8 +105,8 @@ func (a *api) registerSeatingPlanRoutes() {
 		Summary: "Get a seating plan",
 		Description: "Written out: each seat has its ID, label, category and position. " +
 			"A plan never changes, so that the answer can be cached for ever; If-None-Match with its ETag answers 304.",
-		Errors: []int{http.StatusNotFound}, Responses: seatingPlanResponses(schemas),
-		Metadata: map[string]any{metadataRepeats: "section", metadataIsLong: true}, // planSemaphore limits the number
+		Errors: []int{http.StatusNotFound}, Responses: cachedResponse[seatingPlanBody](schemas, "The plan, written out.", planCacheControl),
+		Metadata: map[string]any{metadataRepeats: "section"},
 	}, scopeCustomer, a.getSeatingPlan)
 	a.registerPlanConversion()
 }
@@ -202,13 +202,7 @@ type seatingPlanQuery struct {
 	NoneMatch
 }
 
-const (
-	// maxPlansSent bounds the memory of plans that are being sent: up to 10 MB each.
-	maxPlansSent = 32
-	// planWriteTimeout ends an answer whose client reads less than a section in it.
-	planWriteTimeout = 30 * time.Second
-	planCacheControl = "public, max-age=31536000, immutable"
-)
+const planCacheControl = "public, max-age=31536000, immutable"
 
 // planETag is the ETag of all plans, because the URL has the plan's ID and the sections, and a plan never changes. Change the
 // version if the form of the answer changes.
@@ -226,78 +220,12 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 	if err != nil {
 		return nil, err
 	}
-	return &huma.StreamResponse{Body: func(ctx huma.Context) {
-		r, w := humago.Unwrap(ctx)
-		header := w.Header()
-		header.Set("ETag", planETag(of.ID))
-		header.Set("Cache-Control", planCacheControl)
-		if in.matches(planETag(of.ID)) {
-			w.WriteHeader(http.StatusNotModified)
-			return
-		}
-		header.Set("Content-Type", "application/json")
-		if r.Method == http.MethodHead {
-			return
-		}
-		if err := a.sendSeatingPlan(r.Context(), w, of, sections); err != nil {
-			header.Del("ETag")
-			header.Del("Cache-Control")
-			p := problemOf(err)
-			logServerError(r.Context(), a.Log, p)
-			writeProblem(w, p)
-		}
-	}}, nil
-}
-
-// sendSeatingPlan writes a plan section by section, so that its memory does not grow with the plan.
-// It returns an error only before the first byte is written. After that it ends the connection, so that
-// no cache keeps half a plan.
-func (a *api) sendSeatingPlan(ctx context.Context, w http.ResponseWriter, of seats.PlanSummary, numbers []int) error {
-	waiting, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	if err := a.planSemaphore.acquire(waiting, "Reading seating plans"); err != nil {
-		return err
+	plan := &sectioned{
+		etag: planETag(of.ID), cacheControl: planCacheControl,
+		form: seatingPlanBody{ID: of.ID.String(), Plan: planfile.PlanOf(holdfast.SeatingPlan{
+			Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
+		}), CreatedAt: formatTime(of.CreatedAt)},
+		sections: func(ctx context.Context) iter.Seq2[json.RawMessage, error] { return a.Plans.Texts(ctx, of, sections) },
 	}
-	defer a.planSemaphore.release()
-	form, err := json.Marshal(seatingPlanBody{ID: of.ID.String(), Plan: planfile.PlanOf(holdfast.SeatingPlan{
-		Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
-	}), CreatedAt: formatTime(of.CreatedAt)})
-	if err != nil {
-		return err
-	}
-	const noSections = `"sections":[]` // once, because a quote in a text is escaped
-	begin := bytes.Index(form, []byte(noSections)) + len(noSections) - 1
-	head, tail, begun := form[:begin:begin], form[begin:], false
-	for section, err := range a.Plans.Sections(ctx, of, numbers...) {
-		text := []byte(nil)
-		if err == nil {
-			text, err = json.Marshal(planfile.SectionOf(section))
-		}
-		switch {
-		case err != nil && !begun:
-			return err
-		case err != nil:
-			logServerError(ctx, a.Log, problemOf(err))
-			panic(http.ErrAbortHandler)
-		case !begun:
-			text = append(head, text...)
-		default:
-			text = append([]byte{','}, text...)
-		}
-		begun = true
-		sendPart(w, text)
-	}
-	sendPart(w, append(tail, '\n'))
-	return nil
-}
-
-// sendPart writes a part of a response, and ends the connection if the client is gone.
-func sendPart(w http.ResponseWriter, text []byte) {
-	err := http.NewResponseController(w).SetWriteDeadline(mongodb.Deadline(planWriteTimeout))
-	if err == nil {
-		_, err = w.Write(text)
-	}
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
+	return plan.response(a, &in.NoneMatch), nil
 }

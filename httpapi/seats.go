@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
+	"iter"
 	"net/http"
 	"slices"
 
@@ -17,8 +19,11 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// maxSectionsOfIDs bounds the sections of an answer with the IDs of seats.
-const maxSectionsOfIDs = 20
+const (
+	// maxSectionsOfIDs bounds the sections of an answer with the IDs of seats.
+	maxSectionsOfIDs = 20
+	mapCacheControl  = "max-age=1"
+)
 
 type seatMapQuery struct {
 	PathID
@@ -46,14 +51,6 @@ type categoryBody struct {
 	Key       string `json:"key"`
 	Total     int64  `json:"total"`
 	Available int64  `json:"available"`
-}
-
-// cached is a response that a client may cache. Its status is 304 if the client has it already.
-type cached[T any] struct {
-	Status       int
-	ETag         string `header:"ETag"`
-	CacheControl string `header:"Cache-Control"`
-	Body         *T
 }
 
 type pathSeat struct {
@@ -89,6 +86,7 @@ func (a *api) registerSeatRoutes() {
 		OperationID: "get-seats", Method: http.MethodGet, Path: "/api/events/{id}/seats", Tags: tags, Summary: "Get the seats that are taken",
 		Description: "Of an event with a seating plan. The answer does not distinguish held, sold and blocked seats.",
 		Errors:      []int{http.StatusNotFound}, Metadata: map[string]any{metadataRepeats: "section"},
+		Responses: cachedResponse[seatMapBody](a.huma.OpenAPI().Components.Schemas, "OK", mapCacheControl),
 	}, scopeCustomer, a.getSeats)
 	route(a, huma.Operation{
 		OperationID: "get-seat", Method: http.MethodGet, Path: "/api/events/{id}/seats/{seatId}", Tags: tags, Summary: "Get a seat, and its lock",
@@ -117,7 +115,7 @@ func (a *api) registerSeatRoutes() {
 // maxBlockBytes is enough for seats.MaxBlockedAtOnce IDs.
 const maxBlockBytes = seats.MaxBlockedAtOnce * (holdfast.MaxSeatIDLength + 8)
 
-func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*cached[seatMapBody], error) {
+func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*huma.StreamResponse, error) {
 	m, err := a.Seats.SeatMap(ctx, parseID(in.ID))
 	if err != nil {
 		return nil, err
@@ -129,13 +127,13 @@ func (a *api) getSeats(ctx context.Context, in *seatMapQuery) (*cached[seatMapBo
 	if in.Format == "ids" && len(numbers) > maxSectionsOfIDs {
 		return nil, holdfast.RefuseInput("query.format", "The format ids is for at most %d sections: name them.", maxSectionsOfIDs)
 	}
-	answer := &cached[seatMapBody]{Status: http.StatusOK, ETag: seatMapTag(m, in), CacheControl: "max-age=1"}
-	if in.matches(answer.ETag) {
-		answer.Status = http.StatusNotModified
-		return answer, nil
+	answer := &sectioned{
+		etag: seatMapTag(m, in), cacheControl: mapCacheControl, form: newSeatMapBody(m),
+		sections: func(context.Context) iter.Seq2[json.RawMessage, error] {
+			return sectionTexts(m.Seats, numbers, in.Format == "ids")
+		},
 	}
-	answer.Body = newSeatMapBody(m, numbers, in.Format == "ids")
-	return answer, nil
+	return answer.response(a, &in.NoneMatch), nil
 }
 
 // seatMapTag differs between different answers.
@@ -164,12 +162,10 @@ func sectionNumbers(hall *seating.Hall, keys []string) ([]int, error) {
 	return slices.Compact(numbers), nil
 }
 
-func newSeatMapBody(m seats.SeatMap, numbers []int, withIDs bool) *seatMapBody {
+// newSeatMapBody is the answer without its sections.
+func newSeatMapBody(m seats.SeatMap) *seatMapBody {
 	hall := m.Seats.Hall()
-	body := &seatMapBody{Rev: m.Revision, Sections: make([]sectionSeatsBody, 0, len(numbers))}
-	for _, n := range numbers {
-		body.Sections = append(body.Sections, newSectionSeatsBody(m.Seats, n, withIDs))
-	}
+	body := &seatMapBody{Rev: m.Revision, Sections: []sectionSeatsBody{}}
 	totals := make([]int64, len(hall.Categories()))
 	for _, part := range hall.Parts() {
 		if hall.Sections()[part.Section].GeneralAdmission() {
@@ -182,6 +178,16 @@ func newSeatMapBody(m seats.SeatMap, numbers []int, withIDs bool) *seatMapBody {
 		body.Categories = append(body.Categories, categoryBody{Key: key, Total: totals[n], Available: m.Seats.AvailableOf(n)})
 	}
 	return body
+}
+
+func sectionTexts(o *seating.Occupancy, numbers []int, withIDs bool) iter.Seq2[json.RawMessage, error] {
+	return func(yield func(json.RawMessage, error) bool) {
+		for _, n := range numbers {
+			if !yield(json.Marshal(newSectionSeatsBody(o, n, withIDs))) {
+				return
+			}
+		}
+	}
 }
 
 func newSectionSeatsBody(o *seating.Occupancy, n int, withIDs bool) sectionSeatsBody {

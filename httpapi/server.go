@@ -101,11 +101,14 @@ type api struct {
 	huma                huma.API
 	customerRoutes      map[string]bool // patterns of the mux
 	addresses           *RateLimiter    // limits callers without a valid key, in this process alone
-	streams             *shares         // of customers
+	requests            *shares         // requests in flight of customers
+	answers             *shares         // large answers of customers
+	streams             *shares         // streams of customers
 	slots               chan struct{}   // of requests in flight
 	bodies              bodies
 	largeBodies         semaphore // of bodies that need more memory than bodies counts on
-	planSemaphore       semaphore // of seating plans that are being sent
+	largeAnswers        semaphore // that are being sent
+	answerTimeout       time.Duration
 	overviewSemaphore   semaphore // an overview sums the locks of many events
 	seatStatesSemaphore semaphore // the states of seats are read from all locks of an event
 	surveySemaphore     semaphore // a survey reads all locks and bookings
@@ -149,11 +152,14 @@ func newAPI(s Services) (http.Handler, *api) {
 	a := &api{
 		Services: s, huma: humago.New(mux, conf), customerRoutes: map[string]bool{},
 		addresses:         NewRateLimiter(nil, s.Clock, s.Log),
+		requests:          newShares(cmp.Or(s.Limits.CustomerRequests, defaultCustomerRequests)),
+		answers:           newShares(cmp.Or(s.Limits.CustomerAnswers, defaultCustomerAnswers)),
 		streams:           newShares(cmp.Or(s.Limits.CustomerStreams, defaultCustomerStreams)),
 		slots:             make(chan struct{}, cmp.Or(s.Limits.InFlight, defaultInFlight)),
 		bodies:            bodies{max: cmp.Or(s.Limits.Bodies, defaultBodies)},
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
-		planSemaphore:     make(semaphore, maxPlansSent),
+		largeAnswers:      make(semaphore, cmp.Or(s.Limits.LargeAnswers, defaultLargeAnswers)),
+		answerTimeout:     cmp.Or(s.Limits.AnswerTimeout, defaultAnswerTimeout),
 		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
 		salesSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
 	}

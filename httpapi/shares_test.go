@@ -98,3 +98,32 @@ func TestShares_StreamsEndWithTheirToken(t *testing.T) {
 		})
 	}
 }
+
+// A customer has a number of requests in flight, which takes nothing from others.
+func TestShares_RequestsOfACustomer(t *testing.T) {
+	t.Parallel()
+	s := openWithLimits(t, httpapi.Limits{CustomerRequests: 2})
+	shop, ops := s.as("Bearer s-shop"), s.as("Bearer s-ops")
+	user, event := ops.user(), ops.event(10)
+	customer, other := s.as(tokenFor(t, user)), s.as(tokenFor(t, mongodb.NewID().String()))
+	release := s.w.HoldEvent(event)
+	answers := make(chan answer, 4)
+	for _, caller := range []*site{customer, customer, shop, shop} {
+		go func() {
+			answers <- caller.call("POST", "/api/locks", fields{"eventId": event, "userId": user, "seats": 1})
+		}()
+	}
+	testenv.WaitFor(t, func() bool {
+		return strings.Contains(s.call("GET", "/metrics", nil).raw, "holdfast_http_requests_in_flight 4\n")
+	})
+	for range 3 {
+		customer.want(customer.call("GET", "/api/events", nil), 429, "TOO_MANY_REQUESTS")
+	}
+	other.want(other.call("GET", "/api/events", nil), 200, "")
+	shop.want(shop.call("GET", "/api/events", nil), 200, "")
+	release()
+	for range 4 {
+		s.want(<-answers, 201, "")
+	}
+	customer.want(customer.call("GET", "/api/events", nil), 200, "")
+}

@@ -39,11 +39,23 @@ var bySection = mongodb.Index{Keys: mongodb.Keys("planId", "number", "part"), Un
 // Plans creates and reads the seating plans of one database.
 type Plans struct {
 	db    *mongodb.DB
-	halls *hallCache
+	halls *cache[ID, *seating.Hall]
+	texts *cache[textKey, []json.RawMessage]
 }
 
+const (
+	// maxCachedSeats bounds the memory of the halls: a seat of a hall needs some 200 bytes.
+	maxCachedSeats = 1_000_000
+	// hallOverhead is the constant memory of a hall, in seats, so that small halls are bounded too.
+	hallOverhead = 500
+)
+
+func sizeOf(hall *seating.Hall) int { return hall.NumberedSeats() + hallOverhead }
+
 // NewPlans returns the service for a database.
-func NewPlans(db *mongodb.DB) *Plans { return &Plans{db: db, halls: newHallCache(maxCachedSeats)} }
+func NewPlans(db *mongodb.DB) *Plans {
+	return &Plans{db: db, halls: newCache[ID](maxCachedSeats, sizeOf), texts: newCache[textKey](maxCachedText, sizeOfText)}
+}
 
 // PlanSummary is a plan without rows and seats.
 type PlanSummary struct {
@@ -77,9 +89,14 @@ func summaryOf(plan holdfast.SeatingPlan) PlanSummary {
 }
 
 // Numbers returns where the sections with these keys are in the plan, in the plan's order and each
-// once. It refuses a key that the plan does not have with VALIDATION_FAILED.
+// once; without keys, all sections are. It refuses a key that the plan does not have with VALIDATION_FAILED.
 func (s PlanSummary) Numbers(keys ...string) ([]int, error) {
-	numbers := make([]int, 0, len(keys))
+	numbers := make([]int, 0, len(s.Sections))
+	if len(keys) == 0 {
+		for n := range s.Sections {
+			numbers = append(numbers, n)
+		}
+	}
 	for _, key := range keys {
 		n := slices.IndexFunc(s.Sections, func(of SectionSummary) bool { return of.Key == key })
 		if n < 0 {
@@ -230,7 +247,7 @@ func (s *Plans) Get(ctx context.Context, id ID, sections ...string) (holdfast.Se
 	if err != nil {
 		return holdfast.SeatingPlan{}, err
 	}
-	for section, err := range s.Sections(ctx, of, numbers...) {
+	for section, err := range s.sections(ctx, of, numbers) {
 		if err != nil {
 			return holdfast.SeatingPlan{}, err
 		}

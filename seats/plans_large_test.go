@@ -1,14 +1,18 @@
 package seats_test
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/planfile"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
@@ -91,4 +95,44 @@ func BenchmarkPlan100000(b *testing.B) {
 			}
 		}
 	})
+}
+
+// The sections of a plan are encoded once, however they are asked for.
+func TestTexts_AreEncodedOnce(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	plan := large(30_000, 1_500, "")
+	plan.Sections = append(plan.Sections, holdfast.Section{Key: "pit", Name: "Pit", Category: "b", Capacity: 50_000})
+	of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := w.Plans.Get(w.Ctx(), of.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := map[int]*byte{}
+	for range 2 {
+		for _, numbers := range [][]int{{3}, {0, 20}, {5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}} {
+			var got []int
+			for text, err := range w.Plans.Texts(w.Ctx(), of, numbers) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := numbers[len(got)]
+				got = append(got, n)
+				if section, err := json.Marshal(planfile.SectionOf(want.Sections[n])); err != nil || !bytes.Equal(section, text) {
+					t.Errorf("section %d is %.100s, want %.100s", n, text, section)
+				}
+				if first[n] == nil {
+					first[n] = &text[0]
+				} else if first[n] != &text[0] {
+					t.Errorf("section %d was encoded again", n)
+				}
+			}
+			if !slices.Equal(got, numbers) {
+				t.Errorf("got %v, want %v", got, numbers)
+			}
+		}
+	}
 }

@@ -13,15 +13,10 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// Sections reads sections of a plan, written out; of is its summary, and numbers are their indexes
-// in the plan; without numbers it reads all sections. It holds about seatsPerRead seats in memory at a
+// sections reads sections of a plan, written out; of is its summary, and numbers are their indexes
+// in the plan. It holds about seatsPerRead seats in memory at a
 // time. The iteration ends with the first error.
-func (s *Plans) Sections(ctx context.Context, of PlanSummary, numbers ...int) iter.Seq2[holdfast.Section, error] {
-	if len(numbers) == 0 {
-		for n := range of.Sections {
-			numbers = append(numbers, n)
-		}
-	}
+func (s *Plans) sections(ctx context.Context, of PlanSummary, numbers []int) iter.Seq2[holdfast.Section, error] {
 	return func(yield func(holdfast.Section, error) bool) {
 		for rest := numbers; len(rest) > 0; {
 			n, seats := 0, int64(0)

@@ -28,7 +28,7 @@ func hallOf(t testing.TB, seats int64) *seating.Hall {
 
 func TestHalls_CallersTogetherLoadOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, hall, id := newHallCache(maxCachedSeats), hallOf(t, 1), mongodb.NewID()
+		h, hall, id := newCache[ID](maxCachedSeats, sizeOf), hallOf(t, 1), mongodb.NewID()
 		var loads atomic.Int64
 		release := make(chan struct{})
 		var all sync.WaitGroup
@@ -70,7 +70,7 @@ func TestHalls_AFailureIsNotKept(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, hall, id := newHallCache(maxCachedSeats), hallOf(t, 1), mongodb.NewID()
+				h, hall, id := newCache[ID](maxCachedSeats, sizeOf), hallOf(t, 1), mongodb.NewID()
 				load := func(context.Context) (*seating.Hall, error) { return hall, nil }
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
@@ -116,7 +116,7 @@ func TestHalls_AFailureIsNotKept(t *testing.T) {
 func TestHalls_AreBounded(t *testing.T) {
 	const seats = 100
 	size := sizeOf(hallOf(t, seats))
-	h := newHallCache(3 * size)
+	h := newCache[ID](3*size, sizeOf)
 	loads := map[ID]int{}
 	all := []ID{mongodb.NewID(), mongodb.NewID(), mongodb.NewID(), mongodb.NewID()}
 	get := func(id ID, n int64) {
@@ -131,13 +131,13 @@ func TestHalls_AreBounded(t *testing.T) {
 	for _, n := range []int{0, 1, 2, 0, 3, 0, 2, 3, 1} { // 3 displaces 1, and then 1 displaces 0
 		get(all[n], seats)
 	}
-	if want := map[ID]int{all[0]: 1, all[1]: 2, all[2]: 1, all[3]: 1}; !maps.Equal(loads, want) || len(h.byID) != 3 || h.seats != 3*size {
-		t.Errorf("loads %v, %d halls of %d seats", loads, len(h.byID), h.seats)
+	if want := map[ID]int{all[0]: 1, all[1]: 2, all[2]: 1, all[3]: 1}; !maps.Equal(loads, want) || len(h.byKey) != 3 || h.size != 3*size {
+		t.Errorf("loads %v, %d halls of %d seats", loads, len(h.byKey), h.size)
 	}
-	h.maxSeats = 1
+	h.maxSize = 1
 	get(all[0], seats)
 	get(all[0], seats)
-	if loads[all[0]] != 2 || len(h.byID) != 1 || h.order.Len() != 1 || h.seats != size {
-		t.Errorf("%d loads, %d halls of %d seats", loads[all[0]], len(h.byID), h.seats)
+	if loads[all[0]] != 2 || len(h.byKey) != 1 || h.order.Len() != 1 || h.size != size {
+		t.Errorf("%d loads, %d halls of %d seats", loads[all[0]], len(h.byKey), h.size)
 	}
 }
