@@ -136,3 +136,35 @@ func TestTexts_AreEncodedOnce(t *testing.T) {
 		}
 	}
 }
+
+// A page of plans with many sections has fewer of them than requested, and the list has all of them.
+func TestList_APageIsBoundedInBytes(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	plan := holdfast.SeatingPlan{Name: "P", Categories: []holdfast.Category{{Key: "a", Name: "A"}}}
+	for n := range 500 {
+		name := strings.Repeat("n", 200)
+		plan.Sections = append(plan.Sections, holdfast.Section{Key: fmt.Sprint(n), Name: name, Category: "a", Capacity: 1})
+	}
+	var want, got []holdfast.ID
+	for range 20 { // of some 150 KB each
+		of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, of.ID)
+	}
+	for page := (holdfast.Page{Size: 15}); len(got) == 0 || page.Token != ""; {
+		plans, next, err := w.Plans.List(w.Ctx(), page)
+		if err != nil || len(plans) == 0 || len(plans) > 10 || len(got) > len(want) {
+			t.Fatalf("a page of %d plans, %v", len(plans), err)
+		}
+		for _, of := range plans {
+			got = append(got, of.ID)
+		}
+		page.Token = next
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("listed %v, want %v", got, want)
+	}
+}

@@ -18,6 +18,10 @@ import (
 // requested, although there is a next page.
 const maxExamined = 10_000
 
+// maxPageBytes bounds the documents of a page, as MongoDB sends them. A page of larger documents has fewer items than
+// requested, but one at least.
+const maxPageBytes = 1 << 20
+
 // Filter selects the documents of a list; an empty one selects all.
 type Filter struct {
 	Match   bson.D
@@ -61,11 +65,39 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	if filter.Without != nil {
 		pipeline = append(pipeline, stage("$project", filter.Without))
 	}
-	items, err = All[T](ctx, c, pipeline)
-	if err != nil {
+	items, last, err = firstBytes[T](ctx, c, pipeline)
+	switch {
+	case err != nil:
 		return nil, "", Translate(err)
+	case !last.IsZero():
+		next = writeToken(last)
 	}
 	return items, next, nil
+}
+
+// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow.
+func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (items []T, last holdfast.ID, err error) {
+	ctx, end, err := readAfter(ctx, c.Database().Client())
+	if err != nil {
+		return nil, last, err
+	}
+	defer end()
+	cursor, err := c.Aggregate(ctx, pipeline)
+	if err != nil {
+		return nil, last, err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for size := 0; cursor.Next(ctx); last = IDOf(cursor.Current, "_id") {
+		if size += len(cursor.Current); size > maxPageBytes && len(items) > 0 {
+			return items, last, nil
+		}
+		var item T
+		if err := cursor.Decode(&item); err != nil {
+			return nil, last, corrupt(err)
+		}
+		items = append(items, item)
+	}
+	return items, holdfast.ID{}, cursor.Err()
 }
 
 // windowEnd returns the token after maxExamined documents, or "" if there are fewer.
