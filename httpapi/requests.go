@@ -25,7 +25,7 @@ type PathID struct {
 
 // PageQuery selects one page of a list.
 type PageQuery struct {
-	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items."`
+	PageSize  int    `query:"pageSize" minimum:"1" maximum:"500" default:"50" doc:"Maximum number of items; a page may have fewer."`
 	PageToken string `query:"pageToken" maxLength:"64" doc:"nextPageToken of the previous page."`
 }
 

@@ -72,7 +72,7 @@ func (a *api) registerStreamRoutes() {
 		Summary: "Stream the availability of an event",
 		Description: "Server-sent events. `availability` has the whole state and follows a change within 250 ms; IDs rise. " +
 			"If the messages since Last-Event-ID are not available any more, the stream sends `reset` and then the state. " +
-			"Every 15 s it sends a comment.",
+			"Every 15 s it sends a comment. It ends when the customer's token expires.",
 		Errors:    []int{http.StatusNotFound},
 		Responses: availabilityStream(a.huma.OpenAPI().Components.Schemas),
 		Metadata:  map[string]any{metadataIsLong: true}, // a stream is cheap; the hub limits the number of streams
@@ -91,7 +91,7 @@ func (a *api) registerSeatStreamRoute() {
 			"and then of those that changed. `seats` has, for each section asked for, a bitmap first, and then the seats that were " +
 			"taken and freed since the message before. A message follows a change within 250 ms; IDs rise. If the messages since " +
 			"Last-Event-ID are not available any more, the client is too slow, or the event gets another plan, the stream sends `reset` and then " +
-			"everything again. Every 15 s it sends a comment.",
+			"everything again. Every 15 s it sends a comment. It ends when the customer's token expires.",
 		Errors:    []int{http.StatusNotFound},
 		Responses: seatStream(a.huma.OpenAPI().Components.Schemas),
 		Metadata:  map[string]any{metadataIsLong: true, metadataRepeats: "section"},
