@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -90,7 +91,8 @@ func inEvent(event, path string) string {
 type request struct {
 	method, path string
 	query        url.Values
-	body         any
+	header       http.Header
+	body         any    // a []byte is sent as it is; other values as JSON
 	etag         string // of a previous response; the response to a request that has one may have no body
 	// isPlan is set if the body or the response may be as large as a seating plan.
 	isPlan bool
@@ -103,8 +105,8 @@ type request struct {
 // call sends a request, with retries, and decodes the response into out. It
 // returns the response's headers.
 func (c *Client) call(ctx context.Context, r request, out any) (header http.Header, err error) {
-	var body []byte
-	if r.body != nil {
+	body, isText := r.body.([]byte)
+	if !isText && r.body != nil {
 		if body, err = json.Marshal(r.body); err != nil {
 			return nil, err
 		}
@@ -191,6 +193,7 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if c.secret != "" {
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
+	maps.Copy(req.Header, r.header)
 	limit := int64(maxResponseBytes)
 	if r.isPlan {
 		limit = maxPlanBytes
@@ -209,6 +212,10 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	}
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return response.Header, newError(response, text)
+	}
+	if raw, isRaw := out.(*[]byte); isRaw {
+		*raw = text
+		return response.Header, nil
 	}
 	if out == nil {
 		return response.Header, nil

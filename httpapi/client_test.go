@@ -326,6 +326,34 @@ func TestClient_RetriesHaveOneEffect(t *testing.T) {
 	}
 }
 
+// A creation by Do whose answer was lost is repeated if it has a key, and has one effect.
+func TestClient_DoRepeatsAChangeWithAKeyOnly(t *testing.T) {
+	t.Parallel()
+	var failures atomic.Int64 // requests whose answer is lost from now on
+	s := openShop(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if failures.Add(-1) < 0 {
+			api.ServeHTTP(w, r)
+			return
+		}
+		api.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	})
+	for key, sent := range map[string]int64{"": 1, "k": 2} {
+		create := client.RawRequest{Method: "POST", Path: "/api/users", Header: http.Header{"Idempotency-Key": {key}}}
+		if key == "" {
+			create.Header = nil
+		}
+		create.Body = []byte(`{"name":"C","email":"c` + key + `@example.com"}`)
+		before := s.calls.Load()
+		failures.Store(1)
+		answer, err := s.Do(t.Context(), create)
+		isCreated := strings.Contains(string(answer), `"email":"ck@example.com"`)
+		if s.calls.Load() != before+sent || isCreated != (key != "") || isCreated != (err == nil) {
+			t.Errorf("Do with the key %q sent %d requests: %s %v", key, s.calls.Load()-before, answer, err)
+		}
+	}
+}
+
 // An attempt that was not executed says nothing about an earlier one that got no answer.
 func TestClient_UnavailableDoesNotHideAnUnknownOutcome(t *testing.T) {
 	t.Parallel()

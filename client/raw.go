@@ -1,0 +1,27 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+)
+
+// RawRequest is a request to any route of the API.
+type RawRequest struct {
+	Method string
+	Path   string // escaped, such as /api/locks
+	Query  url.Values
+	Body   []byte      // nil means none
+	Header http.Header // added to those of the client, or in their place
+}
+
+// Do sends a request to any route, and returns the body of the response as it was sent. GET, PUT, DELETE, and requests with the
+// header Idempotency-Key are retried as other calls are; others are retried only if they were certainly not executed.
+func (c *Client) Do(ctx context.Context, r RawRequest) (text []byte, err error) {
+	changes := r.Method == http.MethodPost || r.Method == http.MethodPatch
+	_, err = c.call(ctx, request{
+		method: r.Method, path: r.Path, query: r.Query, body: r.Body, header: r.Header, isPlan: true,
+		notIdempotent: changes && r.Header.Get("Idempotency-Key") == "",
+	}, &text)
+	return text, err
+}
