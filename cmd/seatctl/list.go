@@ -2,20 +2,16 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/holdfast-dev/holdfast/client"
-	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
 // kind is what list lists.
@@ -66,15 +62,8 @@ type listCmd struct {
 	Provider  *string `help:"List only payments of this provider."`
 	Limit     limit   `default:"50" help:"Maximum number of items; 0 for all."`
 
-	URL string        `name:"url" env:"HOLDFAST_URL" help:"Address of the API. Default: http://127.0.0.1:8080."`
-	Key config.Secret `env:"HOLDFAST_KEY" help:"Secret of an API key. Webhooks need one with the scope admin."`
+	apiFlags `embed:""`
 }
-
-const (
-	defaultURL = "http://127.0.0.1:8080"
-	// apiTimeout limits a request with its retries: an operator waits for it.
-	apiTimeout = 5 * time.Second
-)
 
 // limit is a number of items; 0 means all.
 type limit int
@@ -150,8 +139,7 @@ func (c *listCmd) read(ctx context.Context) (items []json.RawMessage, isCut bool
 	for _, f := range c.filters() {
 		query.Set(f[0], f[1])
 	}
-	api := client.New(cmp.Or(c.URL, defaultURL), client.WithKey(string(c.Key)), client.WithRetryTimeout(apiTimeout))
-	for item, err := range api.ListItems(ctx, kinds[c.Kind].path, query) {
+	for item, err := range c.client().ListItems(ctx, kinds[c.Kind].path, query) {
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -161,20 +149,6 @@ func (c *listCmd) read(ctx context.Context) (items []json.RawMessage, isCut bool
 		items = append(items, item)
 	}
 	return items, false, nil
-}
-
-// failed returns the exit code of an error of the API, and what an operator can do about it.
-func (c *listCmd) failed(err error) (int, error) {
-	switch {
-	case client.Is(err, client.ValidationFailed):
-		return exitUsage, err
-	case client.Is(err, client.Unauthenticated, client.Forbidden):
-		return exitFailed, fmt.Errorf("%w; set HOLDFAST_KEY, or --key, to the secret of a key", err)
-	case errors.As(err, new(*client.Error)):
-		return exitFailed, err
-	default:
-		return exitFailed, fmt.Errorf("%w; set HOLDFAST_URL, or --url, to the address of the API", err)
-	}
 }
 
 // words are the words of a field's name: eventId becomes event id.

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
 
@@ -23,7 +24,11 @@ func serve(t *testing.T, env *testenv.Env) string {
 	server := httptest.NewServer(httpapi.New(httpapi.Services{
 		Users: env.Users, Plans: env.Plans, Seats: env.Seats, Bookings: env.Bookings, Changes: env.Changes, Webhooks: env.Webhooks,
 		Log: slog.New(env.Log), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
-		Keys:    []config.Key{{Name: "ops", Scope: config.ScopeAdmin, Secret: "sesame"}},
+		Keys: []config.Key{{Name: "ops", Scope: config.ScopeAdmin, Secret: "sesame"}},
+		CancelEvent: func(ctx context.Context, id holdfast.ID) (jobs.Record, error) {
+			_, err := env.Seats.UpdateEvent(ctx, id, holdfast.EventChange{Status: new(holdfast.Cancelled)})
+			return jobs.Record{Job: "event-cancel"}, err
+		},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
 	}))
 	t.Cleanup(server.Close)

@@ -79,6 +79,7 @@ func (p printer) printJSON(value any, indent string) error {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)
 	e.SetIndent("", indent)
+	e.SetEscapeHTML(false)
 	if err := e.Encode(value); err != nil {
 		return err
 	}
