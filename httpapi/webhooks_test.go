@@ -95,7 +95,11 @@ func TestWebhooks_InvalidEndpointsAreRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
-			s.want(s.call("POST", "/api/webhooks", body), 422, "VALIDATION_FAILED")
+			refusal := s.want(s.call("POST", "/api/webhooks", body), 422, "VALIDATION_FAILED")
+			inDevelopment := slices.Contains([]string{"http", "private", "port"}, name)
+			if strings.Contains(refusal.raw, "WEBHOOK_ALLOW_PRIVATE") != inDevelopment {
+				t.Error(refusal.raw)
+			}
 		})
 	}
 	for _, event := range []string{strings.Repeat("0", 24), mongodb.NewID().String()} {
@@ -259,7 +263,8 @@ func TestWebhooks_TestSendsOneEvent(t *testing.T) {
 	}
 	// The site's own service allows no private address, also of an endpoint that is there.
 	a := s.want(s.call("POST", "/api/webhooks/"+e.ID.String()+"/test", nil), 200, "")
-	if a.body["status"] != nil || !strings.Contains(a.text("error"), "not public") || len(got) != 2 {
+	said := a.text("error")
+	if a.body["status"] != nil || !strings.Contains(said, "not public") || !strings.Contains(said, "WEBHOOK_ALLOW_PRIVATE") || len(got) != 2 {
 		t.Errorf("%s", a.raw)
 	}
 }

@@ -14,6 +14,9 @@ import (
 
 const maxURLLength = 2000
 
+// inDevelopment ends the messages about endpoints that only a developer has.
+const inDevelopment = " For development, WEBHOOK_ALLOW_PRIVATE=true in all processes allows http, all ports and private addresses."
+
 // checkURL refuses a URL that an endpoint must not have, whatever its name resolves to; see checkConnection.
 func checkURL(text string, allowPrivate bool) error {
 	const where = "body.url"
@@ -24,7 +27,7 @@ func checkURL(text string, allowPrivate bool) error {
 	case err != nil || u.Hostname() == "" || strings.ContainsFunc(text, isNotInURL):
 		return holdfast.RefuseInput(where, "url must be absolute, such as https://example.com/holdfast.")
 	case u.Scheme != "https" && (u.Scheme != "http" || !allowPrivate):
-		return holdfast.RefuseInput(where, "url must begin with https. For development, WEBHOOK_ALLOW_PRIVATE=true allows http.")
+		return holdfast.RefuseInput(where, "url must begin with https."+inDevelopment)
 	case u.User != nil:
 		return holdfast.RefuseInput(where, "url must not have a user or a password; deliveries are signed instead.")
 	case u.Fragment != "" || strings.Contains(text, "#"):
@@ -32,10 +35,10 @@ func checkURL(text string, allowPrivate bool) error {
 	case allowPrivate:
 		return nil
 	case !isPort(u.Port()):
-		return holdfast.RefuseInput(where, "The port of url must be 443 or 8443.")
+		return holdfast.RefuseInput(where, "The port of url must be 443 or 8443."+inDevelopment)
 	}
 	if address, err := netip.ParseAddr(u.Hostname()); err == nil && !isPublic(address) {
-		return holdfast.RefuseInput(where, "url must have a public address.")
+		return holdfast.RefuseInput(where, "url must have a public address."+inDevelopment)
 	}
 	return nil
 }

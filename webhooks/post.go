@@ -53,7 +53,7 @@ var failures = map[string]string{
 	outcomeRefused:   "The endpoint answered another status than 2xx.",
 	outcomeRedirect:  "The endpoint answered a redirect, which is not followed.",
 	outcomeTimeout:   "The endpoint did not answer within 15 seconds.",
-	outcomePrivate:   "The endpoint is not https, its address is not public, or its port is neither 443 nor 8443.",
+	outcomePrivate:   "The endpoint is not https, its address is not public, or its port is neither 443 nor 8443." + inDevelopment,
 	outcomeUnreached: "No connection to the endpoint, or it ended before the answer. Check its name, its port and its certificate.",
 }
 
