@@ -41,5 +41,5 @@ func runAll(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", scenario.title, err)
 		}
 	}
-	return nil
+	return s.cancelEvents(ctx)
 }

@@ -45,7 +45,7 @@ func recoveryAtRestart(ctx context.Context, s *setup) error {
 	if err != nil {
 		return err
 	}
-	user, event, err := newSale(ctx, before.api)
+	user, event, err := before.newSale(ctx)
 	before.own.Stop()
 	if err != nil {
 		return err

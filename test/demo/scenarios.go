@@ -18,20 +18,21 @@ var (
 )
 
 // newSale creates a user and an event with 100 seats.
-func newSale(ctx context.Context, api *client.Client) (user, event string, err error) {
+func (s *setup) newSale(ctx context.Context) (user, event string, err error) {
 	date := time.Date(2026, 6, 15, 10, 0, 0, 0, time.UTC)
-	e, err := api.CreateEvent(ctx, client.NewEvent{Name: "Test Event", TotalSeats: 100, EventDate: date})
+	e, err := s.api.CreateEvent(ctx, client.NewEvent{Name: "Test Event", TotalSeats: 100, EventDate: date})
 	if err != nil {
 		return "", "", err
 	}
-	u, err := api.CreateUser(ctx, "Test User", mongodb.NewID().String()+"@example.com")
+	s.events = append(s.events, e.ID)
+	u, err := s.api.CreateUser(ctx, "Test User", mongodb.NewID().String()+"@example.com")
 	logCreated("event", e.ID)
 	logCreated("user", u.ID)
 	return u.ID, e.ID, err
 }
 
 func lockExpiry(ctx context.Context, s *setup) error {
-	user, event, err := newSale(ctx, s.api)
+	user, event, err := s.newSale(ctx)
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func lockExpiry(ctx context.Context, s *setup) error {
 }
 
 func bookingExpiry(ctx context.Context, s *setup) error {
-	user, event, err := newSale(ctx, s.api)
+	user, event, err := s.newSale(ctx)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func bookingExpiry(ctx context.Context, s *setup) error {
 // onSale checks that no more seats are locked than the event has, and that no request
 // was refused although enough seats were left.
 func onSale(ctx context.Context, s *setup) error {
-	user, event, err := newSale(ctx, s.api)
+	user, event, err := s.newSale(ctx)
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type setup struct {
 	api   *client.Client
 	mongo *mongo.Client
 	own   *devserver.Process // nil if it was running before
+
+	events []string // that the scenarios have created
 }
 
 func findOrStart(ctx context.Context) (*setup, error) {
@@ -84,6 +86,17 @@ func (s *setup) start(ctx context.Context) (err error) {
 		case <-time.After(pollInterval):
 		}
 	}
+	return nil
+}
+
+// cancelEvents takes the demo's events out of the shop. The API removes no event.
+func (s *setup) cancelEvents(ctx context.Context) error {
+	for _, id := range s.events {
+		if _, err := s.api.CancelEvent(ctx, id); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("\nThe %d events of the demo are cancelled; a job releases their seats.\n", len(s.events))
 	return nil
 }
 
