@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -102,10 +103,16 @@ func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) 
 
 func checkServer(ctx context.Context, client *mongo.Client) error {
 	var hello struct {
-		SetName string `bson:"setName"`
-		Msg     string `bson:"msg"`
+		SetName   string `bson:"setName"`
+		Msg       string `bson:"msg"`
+		IsReplica bool   `bson:"isreplicaset"` // without a configuration
 	}
 	err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	if hello.IsReplica || err != nil && strings.Contains(err.Error(), "RSGhost") { // as the driver calls such a server
+		return errors.New("MONGODB_URI names a member of a replica set that was not initiated, or that it was removed from: in mongosh, run " +
+			`rs.initiate({_id: "SET", members: [{_id: 0, host: "HOST:PORT"}]}) once, with the name of --replSet and each member ` +
+			"as this machine reaches it")
+	}
 	if err != nil {
 		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
 	}
