@@ -64,13 +64,14 @@ func (d *doctorCmd) run(ctx context.Context, s *session) (int, error) {
 	return printFindings(s.out, all)
 }
 
-// unreachable reports that the database cannot be reached.
+// unreachable reports that the database cannot be reached. The error says what to do.
 func (d *doctorCmd) unreachable(s *session, err error) (int, error) {
-	_, err = printFindings(s.out, []finding{{
-		State: stateFailed, What: "connection", Detail: err.Error(), Action: "start MongoDB, or correct MONGODB_URI",
-	}})
+	_, err = printFindings(s.out, failedCheck("connection", err))
 	return exitFailed, err
 }
+
+// Widths of the columns of findings, whose lines have at most 100 characters.
+const checkWidth, detailWidth = 24, 60
 
 // printFindings prints findings and returns the exit code. A table ends with a verdict.
 func printFindings(out printer, all []finding) (code int, err error) {
@@ -92,8 +93,12 @@ func printFindings(out printer, all []finding) (code int, err error) {
 	case problems > 0:
 		code, verdict = exitFindings, fmt.Sprintf("%d problems need an operator; see FINDING above", problems)
 	}
-	err = printRows(out, all, []any{"", "check", "detail", "action"}, func(f finding) []any {
-		return []any{f.State, f.What, f.Detail, f.Action}
+	err = printRows(out, all, []any{"", "check", "detail and action"}, func(f finding) []any {
+		action := f.Action
+		if action != "" {
+			action = "-> " + action
+		}
+		return []any{f.State, wrapTo(checkWidth, f.What), wrapTo(detailWidth, f.Detail, action)}
 	})
 	if err == nil && out.format == formatTable {
 		_, err = fmt.Fprintf(out.w, "Verdict: %s.\n", verdict)

@@ -25,6 +25,9 @@ type printer struct {
 	format string
 }
 
+// maxCellWidth is the number of characters of a line in a cell, unless the row wraps it to fewer.
+const maxCellWidth = 80
+
 // printRows prints items as a JSON array, or as a table with the cells that row
 // returns.
 func printRows[T any](p printer, items []T, columns []any, row func(T) []any) error {
@@ -36,32 +39,49 @@ func printRows[T any](p printer, items []T, columns []any, row func(T) []any) er
 	}
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
-	t.Style().Options.SeparateColumns, t.Style().Options.DrawBorder = false, false
+	t.Style().Options = table.OptionsNoBordersAndSeparators
 	t.AppendHeader(columns)
 	for _, item := range items {
 		cells := row(item)
 		for i, cell := range cells {
 			if text, ok := cell.(string); ok {
-				cells[i] = wrap(visible(text))
+				cells[i] = wrapTo(maxCellWidth, text)
 			}
 		}
 		t.AppendRow(cells)
 	}
-	_, err := fmt.Fprintln(p.w, t.Render())
+	lines := strings.Split(t.Render(), "\n")
+	for i, line := range lines { // a word that is longer than its column makes only its own line longer
+		lines[i] = strings.TrimRight(line, " ")
+	}
+	_, err := fmt.Fprintln(p.w, strings.Join(lines, "\n"))
 	return err
+}
+
+// wrapped is a cell that is ready to be printed.
+type wrapped string
+
+// wrapTo is a cell with lines of a width. Each text begins a line; blank ones are left out.
+func wrapTo(width int, texts ...string) wrapped {
+	var lines []string
+	for _, text := range texts {
+		if text != "" {
+			lines = append(lines, wrap(visible(text), width))
+		}
+	}
+	return wrapped(strings.Join(lines, "\n"))
 }
 
 // wrap breaks a text into lines of a cell, at spaces only: what an operator copies, such as a
 // command or an address, stays in one piece.
-func wrap(text string) string {
-	const maxWidth = 80 // characters of a line
+func wrap(text string, maxWidth int) string {
 	var b strings.Builder
 	width := 0
 	for word := range strings.SplitSeq(text, " ") {
 		n := utf8.RuneCountInString(word)
 		switch {
 		case b.Len() == 0:
-		case width+1+n > maxWidth:
+		case width+1+n > maxWidth && n <= maxWidth: // a longer word fits no line
 			b.WriteByte('\n')
 			width = 0
 		default:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -244,6 +245,29 @@ func TestDoctor_ReportsTheSeatIndex(t *testing.T) {
 		code, out, errs := ctl(env, "", flag, "doctor")
 		if code != 0 || !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 			t.Errorf("%s: %d %s %s", flag, code, out, errs)
+		}
+	}
+}
+
+// A table fits a terminal of 100 columns; only what an operator copies stays in one piece.
+func TestDoctor_FitsTheTerminal(t *testing.T) {
+	t.Parallel()
+	env, event := newHealthy(t)
+	for _, name := range []string{
+		"index", "validator", "overdue, without its event", "corrupt locks", "a total that is not that of the plan", "oversold",
+	} {
+		damages[name].damage(t, env, event)
+	}
+	insertRun(env, "reconcile", time.Now(), bson.E{Key: "outcome", Value: "failed"}, bson.E{Key: "reason", Value: strings.Repeat("why ", 50)})
+	for _, command := range [][]string{{"doctor"}, {"recover", "--dry-run"}} {
+		code, out, errs := ctl(env, "", command...)
+		if code != exitFindings {
+			t.Errorf("%v: %d %s", command, code, errs)
+		}
+		for line := range strings.Lines(out) {
+			if utf8.RuneCountInString(line) > 101 && !strings.Contains(line, "db.") { // with the end of the line
+				t.Errorf("%v: the line is too long: %s", command, line)
+			}
 		}
 	}
 }

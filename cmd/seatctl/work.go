@@ -36,7 +36,9 @@ func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 		return exitFailed, err
 	}
 	list := planFindings(plan, dryRunAction)
-	err = printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any { return []any{f.What, f.Count, f.Action} })
+	err = printRows(s.out, list, []any{"what", "count", "a pass would"}, func(f finding) []any {
+		return []any{wrapTo(checkWidth, f.What), f.Count, wrapTo(detailWidth, f.Action)}
+	})
 	if err != nil {
 		return exitFailed, err
 	}
