@@ -75,7 +75,7 @@ func isAudited(r *http.Request, op *huma.Operation) bool {
 
 // auditedBodies are the routes whose bodies are kept: what the console changes. Others may have names and addresses of
 // people, or references of payments, which the audit does not need.
-var auditedBodies = []string{"update-event", "block-seats", "unblock-seats", "create-seating-plan"}
+var auditedBodies = []string{"create-event", "update-event", "block-seats", "unblock-seats", "create-seating-plan"}
 
 func auditedBody(op *huma.Operation, body []byte) string {
 	if slices.Contains(op.Tags, webhooksTag) {

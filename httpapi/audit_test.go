@@ -39,12 +39,14 @@ func TestAudit_KeepsWhatTheConsoleDid(t *testing.T) {
 	s.want(s.call("POST", "/api/admin/jobs/recovery/run", nil, by("3", "console-3")...), 200, "")
 	s.want(s.call("DELETE", "/api/admin/jobs/leader/lease", nil, by("3", "console-4")...), 200, "")
 	s.want(s.call("GET", path, nil, by("2", "console-5")...), 200, "")
+	s.want(s.call("POST", "/api/events", `{"name":"Second"}`, by("3", "console-0")...), 422, "VALIDATION_FAILED")
 	s.want(s.call("POST", "/api/admin/seating-plans/convert", hallPlan, by("2", "console-6")...), 200, "") // it stores nothing
 	s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, by("1", "console-7")...), 201, "")
 	s.want(s.call("PATCH", path, `{"status":"CLOSED"}`, by("1", "console-8")...), 403, "FORBIDDEN")
 	s.want(s.call("PATCH", path, `{"status":"ON_SALE"}`, by("2", "consol-9")...), 200, "")
 
 	all := []string{
+		`POST /api/events by bob: 422 {"name":"Second"}`,
 		"DELETE /api/admin/jobs/leader/lease by bob: 200 <nil>",
 		"POST /api/admin/jobs/recovery/run by bob: 200 <nil>",
 		"PATCH " + path + ` by bob: 422 {"totalSeats":0}`,
@@ -54,10 +56,10 @@ func TestAudit_KeepsWhatTheConsoleDid(t *testing.T) {
 	if got, next := s.audited("", boss...); !slices.Equal(got, all) || next != "" {
 		t.Errorf("kept %q, want %q; then %q", got, all, next)
 	}
-	if got, _ := s.audited("actor=ann", boss...); !slices.Equal(got, all[3:]) {
+	if got, _ := s.audited("actor=ann", boss...); !slices.Equal(got, all[4:]) {
 		t.Errorf("by ann: %q", got)
 	}
-	if got, _ := s.audited("targetId="+event, boss...); !slices.Equal(got, all[2:]) {
+	if got, _ := s.audited("targetId="+event, boss...); !slices.Equal(got, all[3:]) {
 		t.Errorf("of the event: %q", got)
 	}
 	first, next := s.audited("pageSize=3", boss...)

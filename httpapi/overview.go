@@ -28,6 +28,7 @@ type eventSummaryBody struct {
 	ID             string `json:"id"`
 	Name           string `json:"name"`
 	Status         string `json:"status"`
+	EventDate      string `json:"eventDate,omitempty" format:"date-time"`
 	TotalSeats     int64  `json:"totalSeats"`
 	AvailableSeats int64  `json:"availableSeats"`
 	LockedSeats    int64  `json:"lockedSeats" doc:"Seats in ACTIVE locks."`
@@ -49,6 +50,7 @@ func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 		ID:             s.ID.String(),
 		Name:           s.Name,
 		Status:         string(s.Status),
+		EventDate:      formatTime(s.EventDate),
 		TotalSeats:     s.TotalSeats,
 		AvailableSeats: s.AvailableSeats,
 		LockedSeats:    s.Locked,
@@ -64,6 +66,8 @@ type overviewQuery struct {
 	FilterQuery
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of events."`
 	Behind   string `query:"behind" pattern:"^[0-9a-fA-F]{24}$" doc:"Return the events that are older than this one."`
+	Name     string `query:"name" maxLength:"200" doc:"A part of the name, in any case. A filter searches the next 5,000 events."`
+	Status   string `query:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
 }
 
 type overviewBody struct {
@@ -152,11 +156,15 @@ func (s semaphore) acquire(ctx context.Context, name string) error {
 func (s semaphore) release() { <-s }
 
 func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewBody], error) {
+	if err := holdfast.CheckText("query.name", in.Name, holdfast.MaxNameLength); err != nil {
+		return nil, err
+	}
 	if err := a.overviewSemaphore.acquire(ctx, "Overview"); err != nil {
 		return nil, err
 	}
 	defer a.overviewSemaphore.release()
-	events, err := a.Overview.EventSummaries(ctx, parseID(in.Behind), in.PageSize+1)
+	filter := store.EventFilter{Name: in.Name, Status: holdfast.EventStatus(in.Status)}
+	events, err := a.Overview.EventSummaries(ctx, filter, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err
 	}

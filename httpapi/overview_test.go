@@ -3,7 +3,9 @@ package httpapi_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +23,7 @@ import (
 type overview struct {
 	Time   time.Time
 	Events []struct {
-		ID, Name                                                      string
+		ID, Name, EventDate                                           string
 		AvailableSeats, LockedSeats, SoldSeats, ActiveLocks, Oversold int64
 	}
 	More     bool
@@ -90,6 +92,36 @@ func TestOverview_CountsAvailableLockedAndSoldSeats(t *testing.T) {
 	}
 }
 
+// Performances of one play look alike: a filter finds them, page by page, and their dates tell them apart.
+func TestOverview_FiltersByNameAndStatus(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var hamlets []string
+	for i, name := range []string{"Hamlet", "Ödipus (1+1)", "HAMLET, matinee", "Hamlet", "Macbeth"} {
+		e := fields{"name": name, "totalSeats": 1, "eventDate": fmt.Sprintf("2030-06-%02dT20:00:00Z", i+1)}
+		if id := s.want(s.call("POST", "/api/events", e), 201, "").text("id"); i == 0 || i == 2 || i == 3 {
+			hamlets = append(hamlets, id)
+		}
+	}
+	s.want(s.call("PATCH", "/api/events/"+hamlets[1], fields{"status": "CLOSED"}), 200, "")
+	first := s.overview("?name=amlet&pageSize=2")
+	if len(first.Events) != 2 || !first.More || first.Events[0].ID != hamlets[2] || first.Events[0].EventDate != "2030-06-04T20:00:00.000Z" {
+		t.Errorf("first page: %+v", first)
+	}
+	second := s.overview("?name=amlet&pageSize=2&behind=" + hamlets[1])
+	if len(second.Events) != 1 || second.More || second.Events[0].ID != hamlets[0] {
+		t.Errorf("second page: %+v", second)
+	}
+	for query, want := range map[string]int{
+		"name=hamlet&status=CLOSED": 1, "status=ON_SALE": 4, "status=CANCELLED": 0, "name=.": 0, "name=x": 0,
+		"name=" + url.QueryEscape("ödipus (1+"): 1,
+	} {
+		if o := s.overview("?" + query); len(o.Events) != want || o.More {
+			t.Errorf("%s: %+v", query, o)
+		}
+	}
+}
+
 func TestOverview_PagesFromTheNewestEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -105,7 +137,7 @@ func TestOverview_PagesFromTheNewestEvent(t *testing.T) {
 	if len(second.Events) != 2 || second.More || second.Events[1].ID != events[0].String() {
 		t.Errorf("second page %+v", second)
 	}
-	for _, query := range []string{"behind=$ne", "behind=", "pageSize=101"} {
+	for _, query := range []string{"behind=$ne", "behind=", "pageSize=101", "name=", "name=%00", "status=", "status=SOLD"} {
 		t.Run(query, func(t *testing.T) {
 			s := s.in(t)
 			s.want(s.call("GET", "/api/admin/overview?"+query, nil), 422, "VALIDATION_FAILED")

@@ -39,7 +39,9 @@ type FilterQuery struct{}
 func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 	u := ctx.URL()
 	query := u.Query()
-	for _, filter := range []string{"eventId", "userId", "status", "behind", "type", "subject", "since", "until", "actor", "targetId"} {
+	for _, filter := range []string{
+		"eventId", "userId", "status", "behind", "type", "subject", "since", "until", "actor", "targetId", "name",
+	} {
 		if value := query.Get(filter); query.Has(filter) && (value == "" || value == zeroID) {
 			errs = append(errs, &huma.ErrorDetail{
 				Location: "query." + filter, Message: "the filter is empty, or the zero ID: give it a value, or leave it out",

@@ -9,9 +9,10 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// maxHits bounds the bookings with one payment reference in the answer to a search.
+// maxHits bounds the hits of a kind in the answer to a search.
 const maxHits = 50
 
 // The kinds of hits.
@@ -27,7 +28,7 @@ const (
 
 type searchQuery struct {
 	FilterQuery
-	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, an email address, a payment reference or a seat."`
+	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, email address, payment reference, seat or name."`
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"With it, the text may be the ID of a seat of this event."`
 }
 
@@ -35,10 +36,12 @@ type searchQuery struct {
 type hitBody struct {
 	Kind      string `json:"kind" enum:"event,user,lock,booking,payment,seating-plan,seat"`
 	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
-	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat"`
+	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat,name"`
 	Name      string `json:"name,omitempty" doc:"The name of an event, a user or a plan, or the section, row and label of a seat."`
 	Status    string `json:"status,omitempty" doc:"The status of an event, a lock, a booking or a payment, or the state of a seat."`
 	Seats     int64  `json:"seats,omitempty" doc:"Number of seats of a lock or a booking."`
+	Email     string `json:"email,omitempty" doc:"Of a user."`
+	EventDate string `json:"eventDate,omitempty" format:"date-time" doc:"Of an event."`
 	EventID   string `json:"eventId,omitempty"`
 	UserID    string `json:"userId,omitempty"`
 	LockID    string `json:"lockId,omitempty" doc:"The lock that has the seat."`
@@ -47,7 +50,7 @@ type hitBody struct {
 
 type searchBody struct {
 	Items []hitBody `json:"items" nullable:"false"`
-	More  bool      `json:"more" doc:"Whether further bookings or payments have the payment reference."`
+	More  bool      `json:"more" doc:"Whether there are further hits of a kind."`
 }
 
 func (a *api) registerSearchRoutes() {
@@ -55,14 +58,19 @@ func (a *api) registerSearchRoutes() {
 		OperationID: "search", Method: http.MethodGet, Path: "/api/admin/search", Tags: []string{"Operators"}, Summary: "Look something up",
 		Description: "Finds what matches the whole text: an event, a user, a lock, a booking, a payment or a seating plan by its ID, " +
 			"a user by the email address in any case, the bookings and payments with a payment reference, and, with eventId, a seat. " +
-			"An empty list is the answer if nothing matches. At most 50 bookings and 50 payments.",
+			"If nothing does, it finds events and users whose name contains the text, in any case, among the newest 5,000 events and " +
+			"100,000 users. " +
+			"An empty list is the answer if nothing matches. At most 50 hits of a kind.",
 	}, config.ScopeAdmin, a.search)
 }
 
 func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], error) {
 	text := strings.TrimSpace(in.Text)
 	if text == "" {
-		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a payment reference or a seat's ID.")
+		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a payment reference, a seat or a name.")
+	}
+	if err := holdfast.CheckText("query.q", text, holdfast.MaxEmailLength); err != nil {
+		return nil, err
 	}
 	hits := []hitBody{}
 	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findSeat} {
@@ -84,7 +92,31 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 	if err != nil {
 		return nil, err
 	}
-	return &found[searchBody]{Body: searchBody{Items: append(hits, payments...), More: hasMore || hasMorePayments}}, nil
+	hits, hasMore = append(hits, payments...), hasMore || hasMorePayments
+	if len(hits) == 0 {
+		hits, hasMore, err = a.findByName(ctx, text)
+	}
+	return &found[searchBody]{Body: searchBody{Items: hits, More: hasMore}}, err
+}
+
+func (a *api) findByName(ctx context.Context, text string) (hits []hitBody, hasMore bool, err error) {
+	if err := a.overviewSemaphore.acquire(ctx, "Search"); err != nil {
+		return nil, false, err
+	}
+	defer a.overviewSemaphore.release()
+	hits = []hitBody{}
+	events, err := a.Overview.EventSummaries(ctx, store.EventFilter{Name: text}, holdfast.ID{}, maxHits+1)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range events[:min(len(events), maxHits)] {
+		hits = append(hits, eventHit(e.Event, "name"))
+	}
+	users, err := a.Users.FindByName(ctx, text, maxHits+1)
+	for _, u := range users[:min(len(users), maxHits)] {
+		hits = append(hits, userHit(u, "name"))
+	}
+	return hits, len(events) > maxHits || len(users) > maxHits, err
 }
 
 // findByID looks for the ID in each collection.
@@ -97,7 +129,7 @@ func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []
 	for _, find := range []func() (hitBody, error){
 		func() (hitBody, error) {
 			e, err := a.Seats.GetEvent(ctx, id)
-			return hitBody{Kind: kindEvent, ID: e.ID.String(), MatchedBy: byID, Name: e.Name, Status: string(e.Status)}, err
+			return eventHit(e, byID), err
 		},
 		func() (hitBody, error) {
 			b, err := a.Bookings.GetBooking(ctx, id)
@@ -171,6 +203,12 @@ func bookingHit(b holdfast.Booking, matchedBy string) hitBody {
 	}
 }
 
+func eventHit(e holdfast.Event, matchedBy string) hitBody {
+	return hitBody{
+		Kind: kindEvent, ID: e.ID.String(), MatchedBy: matchedBy, Name: e.Name, Status: string(e.Status), EventDate: formatTime(e.EventDate),
+	}
+}
+
 func userHit(u holdfast.User, matchedBy string) hitBody {
-	return hitBody{Kind: kindUser, ID: u.ID.String(), MatchedBy: matchedBy, Name: u.Name}
+	return hitBody{Kind: kindUser, ID: u.ID.String(), MatchedBy: matchedBy, Name: u.Name, Email: u.Email}
 }

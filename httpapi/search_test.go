@@ -83,11 +83,39 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 	s.wantHits(url.Values{"q": {"A-1-1"}, "eventId": {mongodb.NewID().String()}}) // there is no such event
 }
 
+// A part of a name finds events and users, unless something matches the whole text.
+func TestSearch_FindsByName(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	gala := fields{"name": "Ada's gala", "totalSeats": 5, "eventDate": "2030-06-15T20:00:00Z"}
+	event := s.want(s.call("POST", "/api/events", gala), 201, "").text("id")
+	user := s.want(s.call("POST", "/api/users", fields{"name": "Ada Lovelace", "email": "ada@example.com"}), 201, "").text("id")
+	of := func(text string) url.Values { return url.Values{"q": {text}} }
+	s.wantHits(of("aDa"), "event "+event+" by name: Ada's gala ON_SALE", "user "+user+" by name: Ada Lovelace")
+	s.wantHits(of("lovelace"), "user "+user+" by name: Ada Lovelace")
+	a := s.call("GET", "/api/admin/search?q=ada", nil)
+	for _, want := range []string{`"email":"ada@example.com"`, `"eventDate":"2030-06-15T20:00:00.000Z"`} {
+		if !strings.Contains(a.raw, want) {
+			t.Errorf("%s is not in %s", want, a.raw)
+		}
+	}
+	_, booking := s.sell(event, user, fields{"seats": 1}, "lovelace")
+	if hits, _ := s.search(of("lovelace")); len(hits) != 2 || !strings.Contains(hits[0], booking) {
+		t.Errorf("a text that is a payment reference found %q", hits)
+	}
+	for range 51 {
+		s.user()
+	}
+	if hits, more := s.search(of("a")); len(hits) != 51 || !more {
+		t.Errorf("%d hits, more: %v", len(hits), more)
+	}
+}
+
 func TestSearch_RefusesWhatSaysNothing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	for _, query := range []string{
-		"", "q=", "q=%20%20", "q=" + strings.Repeat("x", 255), "q=a&q=b", "q=a&eventId=x", "q=a&eventId=", "q=a&x=1",
+		"", "q=", "q=%20%20", "q=" + strings.Repeat("x", 255), "q=a&q=b", "q=a&eventId=x", "q=a&eventId=", "q=a&x=1", "q=a%00",
 	} {
 		s.want(s.call("GET", "/api/admin/search?"+query, nil), 422, "VALIDATION_FAILED")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -76,7 +77,7 @@ func TestList_LeavesOutForeignIDs(t *testing.T) {
 		}
 		wantIDs("bookings by "+name, walk(t, func(b holdfast.Booking) holdfast.ID { return b.ID }, read), bookings)
 	}
-	summaries, err := w.Store.EventSummaries(t.Context(), holdfast.ID{}, 100)
+	summaries, err := w.Store.EventSummaries(t.Context(), store.EventFilter{}, holdfast.ID{}, 100)
 	if err != nil || len(summaries) != len(events) {
 		t.Errorf("%d summaries, %v", len(summaries), err)
 	}

@@ -183,8 +183,27 @@ func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[
 	case !found:
 		return holdfast.User{}, holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
+	return d.user(), nil
+}
+
+func (d doc) user() holdfast.User {
 	if d.CreatedAt.IsZero() {
 		d.CreatedAt = d.ID.CreatedAt()
 	}
-	return holdfast.User{ID: d.ID, Name: d.Name, Email: cmp.Or(d.Internal.Email, d.Email), CreatedAt: d.CreatedAt}, nil
+	return holdfast.User{ID: d.ID, Name: d.Name, Email: cmp.Or(d.Internal.Email, d.Email), CreatedAt: d.CreatedAt}
+}
+
+// maxSearched bounds what a search by name reads, which takes about half a second. An index would cost each new user.
+const maxSearched = 100_000
+
+// FindByName returns up to limit users whose name has a part, in any case, newest first. It searches the newest 100,000.
+func (s *Service) FindByName(ctx context.Context, part string, limit int) (found []holdfast.User, err error) {
+	docs, err := mongodb.All[doc](ctx, s.db.Collection(name), mongo.Pipeline{
+		{{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(maxSearched),
+		mongodb.Match(mongodb.Contains("name", part), userSchema), mongodb.Limit(limit),
+	})
+	for _, d := range docs {
+		found = append(found, d.user())
+	}
+	return found, mongodb.Translate(err)
 }

@@ -1,11 +1,19 @@
 package mongodb
 
 import (
+	"regexp"
+
 	"go.mongodb.org/mongo-driver/v2/bson"
 )
 
 // Is matches documents whose field has the value.
 func Is(field string, value any) bson.D { return bson.D{{Key: field, Value: value}} }
+
+// Contains matches documents whose text field has a part, in any case. No index helps, so bound what is searched. The text
+// must not have control characters.
+func Contains(field, text string) bson.D {
+	return Is(field, bson.Regex{Pattern: regexp.QuoteMeta(text), Options: "i"})
+}
 
 // In matches documents whose field has one of the values. It matches no document if there are no values.
 func In[T any](field string, values []T) bson.D {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -189,21 +190,45 @@ func (s EventSummary) Sold() int64 {
 	return max(0, s.TotalSeats-s.AvailableSeats+s.Oversold-s.Locked-s.Seating.BlockedSeats)
 }
 
-// EventSummaries reads up to limit events, newest first, after a position; the zero ID is the start. Counters and
-// locks are read in one snapshot.
-func (s *Store) EventSummaries(ctx context.Context, after ID, limit int) ([]EventSummary, error) {
+// EventFilter selects events. Empty fields select all.
+type EventFilter struct {
+	Name   string // a part of the name, in any case; see mongodb.Contains
+	Status holdfast.EventStatus
+}
+
+// maxEventsSearched bounds what a filter reads, because names and statuses of events have no index.
+const maxEventsSearched = 5000
+
+func (f EventFilter) stages() (stages mongo.Pipeline) {
+	if f == (EventFilter{}) {
+		return nil
+	}
+	stages = mongo.Pipeline{mongodb.Limit(maxEventsSearched)}
+	if f.Name != "" {
+		stages = append(stages, mongodb.Match(mongodb.Contains("name", f.Name)))
+	}
+	if f.Status != "" {
+		stages = append(stages, mongodb.Match(sameStatus(f.Status)))
+	}
+	return stages
+}
+
+// EventSummaries reads up to limit events, newest first, after a position; the zero ID is the start. With a filter, the
+// newest 5,000 events after the position are searched. Counters and locks are read in one snapshot.
+func (s *Store) EventSummaries(ctx context.Context, f EventFilter, after ID, limit int) ([]EventSummary, error) {
 	filter := behind(ID{})
 	if !after.IsZero() {
 		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}, {Key: "$lt", Value: after}}}}
 	}
-	return s.summaries(ctx, filter, limit)
+	return s.summaries(ctx, filter, limit, f.stages()...)
 }
 
-func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]EventSummary, error) {
+func (s *Store) summaries(ctx context.Context, filter bson.D, limit int, among ...bson.D) ([]EventSummary, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
-		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
-			mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
-		})
+		docs, err := mongodb.All[eventDoc](ctx, s.events(), slices.Concat(
+			mongo.Pipeline{mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}},
+			among, mongo.Pipeline{mongodb.Limit(limit), withoutMap},
+		))
 		if err != nil {
 			return nil, err
 		}

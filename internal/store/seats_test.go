@@ -230,13 +230,16 @@ func TestSeated_OnlyDecisionsReadTheMap(t *testing.T) {
 				return err
 			})
 		},
-		"Event":          func() error { _, err := f.store.Event(f.Ctx(), f.event); return err },
-		"EventAt":        func() error { _, _, err := f.store.EventAt(f.Ctx(), f.event); return err },
-		"Events":         func() error { _, _, err := f.store.Events(f.Ctx(), holdfast.Page{}); return err },
-		"EventSummaries": func() error { _, err := f.store.EventSummaries(f.Ctx(), holdfast.ID{}, 10); return err },
-		"Measure":        func() error { _, err := f.store.Measure(f.Ctx(), list(f.event)); return err },
-		"MeasureEvent":   func() error { _, err := f.store.MeasureEvent(f.Ctx(), f.event); return err },
-		"Audit":          func() error { _, err := f.store.Audit(f.Ctx(), store.PageOf(f.event)); return err },
+		"Event":   func() error { _, err := f.store.Event(f.Ctx(), f.event); return err },
+		"EventAt": func() error { _, _, err := f.store.EventAt(f.Ctx(), f.event); return err },
+		"Events":  func() error { _, _, err := f.store.Events(f.Ctx(), holdfast.Page{}); return err },
+		"EventSummaries": func() error {
+			_, err := f.store.EventSummaries(f.Ctx(), store.EventFilter{Name: "x", Status: holdfast.OnSale}, holdfast.ID{}, 10)
+			return err
+		},
+		"Measure":      func() error { _, err := f.store.Measure(f.Ctx(), list(f.event)); return err },
+		"MeasureEvent": func() error { _, err := f.store.MeasureEvent(f.Ctx(), f.event); return err },
+		"Audit":        func() error { _, err := f.store.Audit(f.Ctx(), store.PageOf(f.event)); return err },
 		"OverEvents": func() error {
 			_, err := f.store.OverEvents(f.Ctx(), time.Second, holdfast.ID{}, 10)
 			return err
