@@ -42,7 +42,7 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   const page = await open(browser, `${holdfast.url}/console`);
   const box = page.getByRole("search").getByRole("searchbox");
   const results = page.getByRole("table", { name: "What was found" });
-  const asked = card(page, "Search").getByLabel("ID, e-mail, payment reference or seat");
+  const asked = card(page, "Search").getByLabel("ID, e-mail, payment reference, seat or name");
   for (const [text, kind, n = 1] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking", 2], [event.id, "event"]]) {
     await box.fill(text);
     await box.press("Enter");
@@ -64,6 +64,89 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   await page.goBack();
   await page.getByText("Nothing matches.").waitFor();
   assert.equal(await box.inputValue(), "nothing like it");
+  expectNoErrors(page);
+});
+
+test("an event is created, found by its name and status, and gets another date and late payments", async (t) => {
+  const own = await Holdfast.start(t);
+  const page = await open(browser, `${own.url}/console`);
+  await page.getByText("No events yet.").waitFor();
+  const plan = await own.ask("POST", "/api/seating-plans", hall);
+  await page.getByRole("link", { name: "New event" }).click();
+  const creation = page.getByRole("form", { name: "New event" });
+  await creation.getByLabel("Name").fill("Hamlet");
+  await creation.getByLabel("Date and time").fill("2027-06-15T19:30");
+  await creation.getByLabel("Seats in total").fill("20");
+  await accessible(page);
+  await fits(page);
+  await screenshot(page, "new-event-desktop-phone", { fullPage: true });
+  await creation.getByLabel("Seating plan").selectOption({ label: "Small hall, 22 seats" });
+  await creation.getByLabel("Seats in total").waitFor({ state: "hidden" });
+  await creation.getByLabel("Single seats").selectOption("REFUSE");
+  await creation.getByLabel("Seats per user").fill("4");
+  await creation.getByLabel("Late payments").selectOption("ACCEPT");
+  await creation.getByLabel("Too late after").fill("3600");
+  await page.route("**/api/events", (route) => route.fetch().then(() => route.abort()), { times: 1 }); // the answer is lost
+  await creation.getByRole("button", { name: "Create the event" }).click();
+  await creation.getByText("The server does not answer.").waitFor();
+  await creation.getByRole("button", { name: "Create the event" }).click();
+  await page.getByText("The event is created, and on sale.").waitFor();
+  await shows(page, "Event", /Hamlet[^]*2027-06-15 19:30:00 UTC/);
+  const { items: [hamlet, ...others] } = await own.ask("GET", "/api/events");
+  assert.deepEqual(others, []); // the same request creates one event
+  const { id, seatingPlanId, totalSeats, orphanRule, maxSeatsPerUser, latePayments, latePaymentSeconds } = hamlet;
+  assert.deepEqual([seatingPlanId, totalSeats, orphanRule, maxSeatsPerUser, latePayments, latePaymentSeconds], [plan.id, 22, "REFUSE", 4, "ACCEPT", 3600]);
+
+  const settings = page.getByRole("form", { name: "Settings" });
+  assert.equal(await settings.getByLabel("Date and time").inputValue(), "2027-06-15T19:30");
+  assert.ok(await settings.getByLabel("Seats in total").isHidden());
+  await settings.getByLabel("Date and time").fill("2027-07-01T20:00");
+  await settings.getByLabel("Late payments").selectOption("REFUSE");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await shows(page, "Event", /2027-07-01 20:00:00 UTC/);
+  const changed = await own.ask("GET", `/api/events/${id}`);
+  assert.deepEqual([changed.eventDate, changed.latePayments, changed.latePaymentSeconds, changed.name], ["2027-07-01T20:00:00.000Z", "REFUSE", 3600, "Hamlet"]);
+  await fits(page);
+  await screenshot(page, "event-settings-desktop-phone", { fullPage: true });
+
+  await own.event("Macbeth", 9);
+  await page.getByRole("link", { name: "Overview" }).click();
+  const events = page.locator("#events tr");
+  await until("both events are listed", async () => (await events.count()) === 2);
+  const filter = page.getByRole("form", { name: "Filter the events" });
+  await filter.getByLabel("Part of the name").fill("haml");
+  await filter.getByRole("button", { name: "Filter" }).click();
+  await until("one event is listed", async () => (await events.count()) === 1);
+  assert.match(await events.first().innerText(), /Hamlet[^]*2027-07-01 20:00:00 UTC/);
+  assert.equal(await hash(page), "#/?name=haml");
+  await filter.getByLabel("Status").selectOption("CLOSED");
+  await filter.getByRole("button", { name: "Filter" }).click();
+  await page.getByText("No event matches.").waitFor();
+  await page.goBack();
+  await until("the filter before is back", async () => (await events.count()) === 1 && (await filter.getByLabel("Status").inputValue()) === "");
+  await page.getByRole("link", { name: "Overview" }).click();
+  await until("both events are back", async () => (await events.count()) === 2);
+  await accessible(page);
+  await fits(page);
+  await screenshot(page, "events-desktop-phone", { fullPage: true });
+
+  const user = await own.ask("POST", "/api/users", { name: "Ophelia Haml", email: "ophelia@example.com" });
+  await page.getByRole("search").getByRole("searchbox").fill("HAML");
+  await page.getByRole("search").getByRole("searchbox").press("Enter");
+  await page.getByText("2 matches.").waitFor();
+  await page.getByRole("table", { name: "What was found" }).getByText("ophelia@example.com").waitFor();
+  await screenshot(page, "search-desktop-phone", { fullPage: true });
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const [path, name] of [["", "events"], ["new-event", "new-event"], [`events/${id}`, "event-settings"], ["search?q=haml", "search"]]) {
+    await page.goto(`${own.url}/console#/${path}`);
+    await until("the page is there", async () => (await page.getByRole("main").innerText()).length > 100);
+    await fits(page);
+    await screenshot(page, `${name}-phone`, { fullPage: true });
+  }
+  await page.goto(`${own.url}/console#/audit`);
+  await page.getByText("created the event Hamlet").first().waitFor();
+  await page.goto(`${own.url}/console#/users/${user.id}`);
+  await page.getByText("Ophelia Haml").first().waitFor();
   expectNoErrors(page);
 });
 
@@ -217,7 +300,7 @@ test("a seated event has its sections, and a seat is looked up, blocked and unbl
   await until("the capacity is shown", async () => /\s15\s+15/.test(await section("Pit").innerText()));
   const changed = await holdfast.ask("GET", `/api/events/${event.id}`);
   assert.deepEqual([changed.orphanRule, changed.accessiblePolicy, changed.totalSeats], ["REFUSE", "OPEN", 27]);
-  assert.equal(await settings.getByLabel("Seats in total").count(), 0);
+  assert.ok(await settings.getByLabel("Seats in total").isHidden());
   expectNoErrors(page);
 });
 
@@ -253,12 +336,12 @@ test("lists have their filters and their page in the link", async () => {
   await until("the rest is shown", async () => (await rows.count()) === 3);
   await page.goBack();
   await until("the first page is back", async () => (await rows.count()) === 50);
-  await page.getByLabel("Status", { exact: true }).selectOption("CONSUMED");
+  await card(page, "Locks").getByLabel("Status", { exact: true }).selectOption("CONSUMED");
   await page.getByRole("button", { name: "Filter" }).click();
   await until("one lock is consumed", async () => (await rows.count()) === 1);
   assert.match(await hash(page), new RegExp(`eventId=${event.id}&status=CONSUMED`));
   await page.reload();
-  await until("the filter is in the link", async () => (await rows.count()) === 1 && (await page.getByLabel("Status", { exact: true }).inputValue()) === "CONSUMED");
+  await until("the filter is in the link", async () => (await rows.count()) === 1 && (await card(page, "Locks").getByLabel("Status", { exact: true }).inputValue()) === "CONSUMED");
   await rows.getByRole("link", { name: "Many" }).waitFor(); // the event's name
   await page.getByRole("navigation").getByRole("link", { name: "Bookings" }).click();
   await card(page, "Bookings").getByLabel("User ID").fill(user.id);

@@ -50,6 +50,9 @@ function requestID() {
   return `${requestName}-${[...random].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 }
 
+// newKey makes an idempotency key.
+export const newKey = requestID;
+
 const requestTimeout = 45_000; // ms; a manual run is answered within 25 s
 const maxAttempts = 5;
 

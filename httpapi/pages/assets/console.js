@@ -5,7 +5,8 @@ import { auditPage } from "./console/audit.js";
 import { bookingPage, bookingsPage } from "./console/bookings.js";
 import { eventPage } from "./console/event.js";
 import { lockPage, locksPage } from "./console/locks.js";
-import { refreshHealth, refreshOverview } from "./console/overview.js";
+import { newEventPage } from "./console/event_new.js";
+import { refreshHealth, showEvents } from "./console/overview.js";
 import { paymentPage, refundsPage } from "./console/payments.js";
 import { planPage, plansPage } from "./console/plans.js";
 import { startRouter } from "./console/router.js";
@@ -27,6 +28,7 @@ byID("forget-key").addEventListener("click", () => {
 startRouter({
   "search": searchPage,
   "events/:id": eventPage,
+  "new-event": newEventPage,
   "bookings": bookingsPage,
   "bookings/:id": bookingPage,
   "locks": locksPage,
@@ -39,7 +41,7 @@ startRouter({
   "webhooks": webhooksPage,
   "webhooks/:id": webhookPage,
   "audit": auditPage,
-}, () => {
-  refreshOverview();
+}, (query) => {
+  showEvents(query);
   refreshHealth();
 });

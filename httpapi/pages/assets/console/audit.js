@@ -9,6 +9,7 @@ import { goTo, link, setTitle } from "./router.js";
 
 // Actions by method and path; a function gets the parts of the path that * stands for, and the body.
 const actions = [
+  ["POST", "/api/events", ([body]) => `created the event ${typeof body.name === "string" ? body.name : ""}`],
   ["PATCH", "/api/events/*", ([, body]) => `changed the event: ${settings(body)}`],
   ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
   ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],

@@ -40,9 +40,10 @@ export async function eventPage(page) {
 
 // stateOf returns what the page shows of an event at its top, and a function that shows a new summary there.
 function stateOf(event) {
+  const date = el("span");
   const facts = kindCard("Event", event.name, [el("span", { className: "badge", "data-part": "status" })], lines(
     ["ID", el("code", { textContent: event.id })],
-    ["Date", time(event.eventDate)],
+    ["Date", date],
     ["Seating plan", idLink("plans", event.seatingPlanId)],
     ["Created", time(event.createdAt)],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
@@ -50,6 +51,7 @@ function stateOf(event) {
   const show = (summary) => {
     setBadge(part(facts, "status"), summary.status);
     setText(facts.querySelector("h2"), summary.name);
+    date.replaceChildren(time(summary.eventDate));
     const shown = tiles.filter(([, field]) => field !== "oversold" || summary.oversold > 0);
     updateList(list, shown, ([, field]) => field,
       ([name, , className]) => el("div", { className: `tile ${className}` }, el("dt", { textContent: name }), el("dd")),

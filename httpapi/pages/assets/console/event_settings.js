@@ -4,11 +4,8 @@ import { call } from "../api.js";
 import { el } from "../dom.js";
 import { showToast } from "../feedback.js";
 import { cancelEvent, confirmCancellation, refundsLink, runOf } from "./event_cancel.js";
-import { act, card, field, form, select } from "./parts.js";
-
-const mostSeats = 10_000_000;
-
-const amount = (name, value, min) => el("input", { type: "number", name, value, min, max: mostSeats, step: 1, required: true, inputMode: "numeric" });
+import { amount, eventFields, valuesOf } from "./event_fields.js";
+import { act, card, field, form } from "./parts.js";
 
 // settingsCard has the status of the sale and the other settings; changed is called after a change. showState shows what
 // another operator may have done, by the event's summary and what readRun finds for it, and keeps what was entered.
@@ -81,41 +78,26 @@ function saleForm(event, kind, done, changed) {
 
 // settingsForm changes the other settings. It sends those that the user has changed.
 function settingsForm(event, done) {
-  const fields = [field("Name", el("input", { name: "name", value: event.name, required: true, maxLength: 200 }), "body.name")];
-  if (!event.seatingPlanId) fields.push(field("Seats in total", amount("totalSeats", event.totalSeats, 1), "body.totalSeats"));
-  fields.push(field("Seats per user (0: no limit)", amount("maxSeatsPerUser", event.maxSeatsPerUser ?? 0, 0), "body.maxSeatsPerUser"));
-  if (event.seatingPlanId) {
-    fields.push(
-      field("Single seats", select("orphanRule", event.orphanRule, [["ALLOW", "may be left"], ["REFUSE", "are refused"]]), "body.orphanRule"),
-      field("Accessible seats", select("accessiblePolicy", event.accessiblePolicy, [["RESERVED", "are reserved"], ["OPEN", "are like any other"]]), "body.accessiblePolicy"));
-  }
-  const capacities = (event.sections ?? []).map((s, i) => field(`Capacity of ${s.key}`, amount(`capacity-${s.key}`, s.capacity, 1), `body.sections[${i}].capacity`));
-  return form({ className: "stack", "aria-label": "Settings" }, async (controls) => {
-    const change = changes(event, controls);
+  const fields = eventFields(event);
+  const sections = event.sections ?? [];
+  const capacities = sections.map((s, i) => field(`Capacity of ${s.key}`, amount(`capacity-${s.key}`, s.capacity, 1), `body.sections[${i}].capacity`));
+  const node = form({ className: "stack", "aria-label": "Settings" }, async (controls) => {
+    const change = { ...valuesOf(fields, true), ...changedSections(sections, controls) };
     if (Object.keys(change).length === 0) return showToast("Nothing was changed.");
     const e = await patch(event, change);
     showToast("The settings are saved.");
     await done(e);
   }, el("div", { className: "fields" }, ...fields, ...capacities), el("div", { className: "buttons" }, el("button", { className: "primary", textContent: "Save" })));
+  node.elements.eventDate.required = Boolean(event.eventDate); // other software may have left it out
+  return node;
 }
 
-function changes(event, controls) {
-  const change = {};
-  const differs = (name, now) => {
-    const control = controls[name];
-    const value = control?.type === "number" ? Number(control.value) : control?.value;
-    if (control && value !== now) change[name] = value;
-  };
-  differs("name", event.name);
-  differs("totalSeats", event.totalSeats);
-  differs("maxSeatsPerUser", event.maxSeatsPerUser ?? 0);
-  differs("orphanRule", event.orphanRule);
-  differs("accessiblePolicy", event.accessiblePolicy);
-  const sections = (event.sections ?? []).map((s) => ({ key: s.key, capacity: Number(controls[`capacity-${s.key}`].value) }));
-  const changed = sections.filter((s, i) => s.capacity !== event.sections[i].capacity); // others may have changed the rest
-  if (changed.length > 0) change.sections = changed;
+// changedSections are the sections with another capacity; others may have changed the rest.
+function changedSections(sections, controls) {
+  const capacityOf = ({ key }) => controls[`capacity-${key}`];
+  const changed = sections.filter((s) => Number(capacityOf(s).value) !== s.capacity);
   for (const s of sections) { // errors name them by their place in what is sent
-    controls[`capacity-${s.key}`].closest(".field").dataset.where = `body.sections[${changed.indexOf(s)}].capacity`;
+    capacityOf(s).closest(".field").dataset.where = `body.sections[${changed.indexOf(s)}].capacity`;
   }
-  return change;
+  return changed.length === 0 ? {} : { sections: changed.map((s) => ({ key: s.key, capacity: Number(capacityOf(s).value) })) };
 }

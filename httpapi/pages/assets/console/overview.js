@@ -6,23 +6,36 @@ import * as clock from "../clock.js";
 import { byID, el, isOff, part, poll, setNumber, setOff, setText, updateList, whileOff } from "../dom.js";
 import { clearErrors, needsKey, showErrors } from "../feedback.js";
 import { showJobs } from "../jobs.js";
-import { link } from "./router.js";
+import { time } from "./format.js";
+import { query } from "./lists.js";
+import { goTo, link } from "./router.js";
 
 // Events and locks
 
 const eventNames = new Map(); // by ID
 const pagePositions = []; // for each page from the second to this one, the last event ID of the page before
 let lastEventID = "";
+let filter = {}; // of the events: {name, status}
+
+// showEvents lists the events that have a name and a status; both may be left out.
+export function showEvents({ name = "", status = "" }) {
+  filter = { name, status };
+  for (const [field, value] of Object.entries(filter)) byID("event-filter").elements[field].value = value;
+  pagePositions.length = 0;
+  refreshOverview();
+}
 
 async function showOverview() {
   const behind = pagePositions.at(-1) ?? "";
   const sentAt = Date.now();
-  const state = await call("GET", `/api/admin/overview${behind === "" ? "" : `?behind=${behind}`}`);
+  const asked = filter;
+  const state = await call("GET", `/api/admin/overview?${query({ behind, ...filter })}`);
   clock.sync(state.time, sentAt, Date.now());
-  if (behind !== (pagePositions.at(-1) ?? "")) return; // the user has changed the page
+  if (behind !== (pagePositions.at(-1) ?? "") || asked !== filter) return; // the user has changed the page
   setText(byID("clock"), `Database time ${state.time.slice(11, 19)} UTC`);
   for (const e of state.events) eventNames.set(e.id, e.name);
   updateList(byID("events"), state.events, (e) => e.id, createEventRow, updateEventRow);
+  setText(byID("no-events"), query(filter) === "" ? "No events yet." : "No event matches.");
   byID("no-events").hidden = state.events.length > 0 || behind !== "";
   updateList(byID("expiring"), state.expiring, (l) => l.id, createLockRow, updateLockRow);
   byID("no-expiring").hidden = state.expiring.length > 0;
@@ -36,7 +49,7 @@ async function showOverview() {
   lastEventID = state.events.at(-1)?.id ?? "";
   setOff(byID("newer"), pagePositions.length === 0);
   setOff(byID("older"), !state.more);
-  byID("page-note").hidden = !state.more && pagePositions.length === 0;
+  byID("page-note").hidden = !state.more && pagePositions.length === 0 && query(filter) === "";
 }
 
 const cell = (name, className, ...children) => el("td", { className, "data-name": name }, ...children);
@@ -45,6 +58,7 @@ function createEventRow(e) {
   return el("tr", {},
     el("td", {}, el("div", {}, el("a", { "data-part": "name", className: "strong", href: link(`events/${e.id}`) }), " ", el("span", { "data-part": "status", className: "badge" })),
       el("code", { className: "soft", textContent: e.id })),
+    cell("Date", "", el("div", { "data-part": "date" })),
     el("td", { className: "wide" }, el("div", { className: "bar", role: "img", "data-part": "bar" },
       el("span", { className: "sold" }), el("span", { className: "locked" }))),
     ...["Available", "Locked", "Sold", "Total"].map((name) => cell(name, "right", el("span", { "data-part": name }))));
@@ -56,6 +70,8 @@ function updateEventRow(row, e) {
   setText(part(row, "name"), e.name);
   setText(part(row, "status"), e.oversold ? `${e.status} · ${e.oversold} oversold` : e.status);
   part(row, "status").className = `badge ${e.oversold ? "bad" : tones[e.status] ?? ""}`;
+  if (row.dataset.date !== e.eventDate) part(row, "date").replaceChildren(time(e.eventDate));
+  row.dataset.date = e.eventDate;
   const bar = part(row, "bar");
   bar.setAttribute("aria-label", `${e.soldSeats} sold, ${e.lockedSeats} locked, ${e.availableSeats} available of ${e.totalSeats}`);
   const width = Math.max(e.totalSeats, e.soldSeats + e.lockedSeats, 1);
@@ -143,11 +159,16 @@ byID("survey").addEventListener("click", runSurvey);
 // While another page is shown, only the status on top is read.
 const isShown = () => !byID("overview").hidden;
 
-export const refreshOverview = poll(1000, () => isShown() ? showErrors("overview", showOverview) : ["overview", "runs"].forEach(clearErrors));
+const refreshOverview = poll(1000, () => isShown() ? showErrors("overview", showOverview) : ["overview", "runs"].forEach(clearErrors));
 export const refreshHealth = poll(4000, () => showErrors("health", async () => {
   await showHealth();
   if (isShown()) await showJobs();
 }));
+byID("event-filter").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const { name, status } = event.target.elements;
+  goTo("", { name: name.value.trim(), status: status.value });
+});
 byID("older").addEventListener("click", ({ currentTarget }) => {
   if (isOff(currentTarget)) return;
   pagePositions.push(lastEventID);

@@ -1,6 +1,6 @@
 // Seating plans: the list, the page of one, and the upload of a file.
 
-import { ApiError, call } from "../api.js";
+import { ApiError, call, newKey } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { planMap } from "./event_map.js";
@@ -38,7 +38,8 @@ export async function planPage(page) {
   await load(page, page.root, () => call("GET", `/api/seating-plans/${page.id}`), (plan) => {
     setTitle(plan.name);
     page.root.append(kindCard("Seating plan", plan.name, [], lines(
-      ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)])),
+      ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)],
+      ["Events", el("a", { href: link("new-event", { seatingPlanId: plan.id }), textContent: "New event with this plan" })])),
     card("Map", [], planMap(page, plan)), card("Sections", [], ...preview(plan)));
   });
 }
@@ -159,7 +160,7 @@ function differences(list) {
 
 // creation is a form that creates the plan that was found in a file, once.
 function creation(found) {
-  const idempotencyKey = `console-${Date.now().toString(36)}-${[...crypto.getRandomValues(new Uint8Array(8))].join("")}`;
+  const idempotencyKey = newKey();
   return form({ className: "stack", "aria-label": "Create" }, async () => {
     const what = `${found.plan.name}: ${count(found.totalSeats, "seat")}. A plan never changes, and can't be removed.`;
     if (!await confirmAction("Create the seating plan?", what, "Create the plan")) return;

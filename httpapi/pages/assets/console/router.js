@@ -36,7 +36,7 @@ function find(pages, path) {
 let leave = new AbortController(); // of the page that is shown
 
 // startRouter shows the page of the URL, now and when it changes. A page is a function of {id, query, root, signal}:
-// it fills root, and stops when the signal is aborted. showHome is called when the overview is shown.
+// it fills root, and stops when the signal is aborted. showHome is called with the query when the overview is shown.
 export function startRouter(pages, showHome) {
   let shown = null;
   const show = (isFirst) => {
@@ -60,7 +60,7 @@ export function startRouter(pages, showHome) {
       byID("main").focus({ preventScroll: true });
       scrollTo(0, 0);
     }
-    if (isHome) return showHome();
+    if (isHome) return showHome(query);
     const page = find(pages, path);
     if (page === null) return root.append(el("p", { className: "card", textContent: "There is no such page." }));
     page.show({ id: page.id, query, root, signal: leave.signal });

@@ -1,6 +1,6 @@
 // Webhooks: the endpoints to which changes are sent, the page of one with its deliveries, and replays.
 
-import { call } from "../api.js";
+import { call, newKey } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, number, time } from "./format.js";
@@ -76,8 +76,6 @@ function secretNode(secret, text) {
   return el("div", { className: "stack", role: "group", "aria-label": "Secret" }, el("p", { textContent: text }), el("p", {}, code),
     el("div", { className: "buttons" }, el("button", { type: "button", textContent: "Copy the secret", onclick: copy })));
 }
-
-const newKey = () => `console-${[...crypto.getRandomValues(new Uint8Array(12))].map((b) => b.toString(16).padStart(2, "0")).join("")}`;
 
 // listOf reads types that are separated by commas or spaces.
 const listOf = (text) => text.split(/[\s,]+/).filter((t) => t !== "");

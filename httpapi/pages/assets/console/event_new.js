@@ -1,0 +1,45 @@
+// The page that creates an event.
+
+import { call, newKey } from "../api.js";
+import { el } from "../dom.js";
+import { showToast } from "../feedback.js";
+import { eventFields, showFields, valuesOf } from "./event_fields.js";
+import { count } from "./format.js";
+import { card, field, form, load, select } from "./parts.js";
+import { goTo, setTitle } from "./router.js";
+
+const defaults = {
+  name: "", totalSeats: "", orphanRule: "ALLOW", accessiblePolicy: "RESERVED", latePayments: "REFUSE", latePaymentSeconds: 24 * 3600,
+};
+
+export async function newEventPage(page) {
+  setTitle("New event");
+  const { seatingPlanId = "" } = page.query; // from the page of a plan, which may be none of the first 500
+  const body = el("div");
+  page.root.append(card("New event", [], body));
+  await load(page, body, () => call("GET", "/api/seating-plans?pageSize=500"), ({ items }) => {
+    const plans = items.map((p) => [p.id, `${p.name}, ${count(p.totalSeats, "seat")}`]);
+    if (seatingPlanId !== "" && !items.some((p) => p.id === seatingPlanId)) plans.unshift([seatingPlanId, seatingPlanId]);
+    body.replaceChildren(creationForm(plans, seatingPlanId));
+  });
+}
+
+function creationForm(plans, seatingPlanId) {
+  const plan = select("seatingPlanId", seatingPlanId, [["", "none"], ...plans]);
+  const fields = eventFields({ ...defaults, seatingPlanId });
+  let idempotencyKey = newKey();
+  const node = form({ className: "stack", "aria-label": "New event" }, async () => {
+    const request = { ...valuesOf(fields), idempotencyKey };
+    if (plan.value !== "") request.seatingPlanId = plan.value;
+    if (request.maxSeatsPerUser === 0) delete request.maxSeatsPerUser;
+    const event = await call("POST", "/api/events", request);
+    showToast("The event is created, and on sale.");
+    goTo(`events/${event.id}`);
+  }, el("div", { className: "fields" }, field("Seating plan", plan, "body.seatingPlanId"), ...fields),
+  el("p", { className: "soft small", textContent: "The event is on sale at once. Its page can close the sale." }),
+  el("div", { className: "buttons" }, el("button", { className: "primary", textContent: "Create the event" })));
+  plan.addEventListener("change", () => showFields(fields, plan.value !== ""));
+  node.elements.eventDate.required = true;
+  node.addEventListener("input", () => { idempotencyKey = newKey(); }); // another request
+  return node;
+}
