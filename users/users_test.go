@@ -1,12 +1,15 @@
 package users_test
 
 import (
+	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -131,5 +134,36 @@ func TestFindUser_IgnoresCase(t *testing.T) {
 	}
 	if _, found, err := w.Users.FindUser(w.Ctx(), "bob@example.com"); err != nil || found {
 		t.Errorf("unknown email: %v, %v", found, err)
+	}
+}
+
+// A primary that was deposed, and does not know it yet, may miss a user. So the look-up is repeated, at the time of a read
+// that the majority has confirmed.
+func TestUnknown_IsConfirmed(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	var reads []string
+	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Started: func(_ context.Context, e *event.CommandStartedEvent) {
+			level, _ := e.Command.Lookup("readConcern", "level").StringValueOK()
+			collection, _ := e.Command.Index(0).Value().StringValueOK()
+			switch _, _, isTied := e.Command.Lookup("readConcern", "afterClusterTime").TimestampOK(); {
+			case level == "linearizable":
+				reads = append(reads, "barrier")
+			case collection != "users":
+			case isTied:
+				reads = append(reads, "tied")
+			default:
+				reads = append(reads, "read")
+			}
+		}}
+	})
+	id := mongodb.NewID()
+	unknown, err := testenv.Core(process.DB, nil).Users.Unknown(t.Context(), []holdfast.ID{id})
+	if err != nil || !holdfast.HasCode(unknown[id], holdfast.CodeUserNotFound) {
+		t.Errorf("%v, %v", unknown, err)
+	}
+	if got := strings.Join(reads, " "); got != "read barrier tied" {
+		t.Errorf("MongoDB received %q", got)
 	}
 }
