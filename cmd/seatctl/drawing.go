@@ -17,9 +17,11 @@ import (
 // admission without an outline. If sections of different floors overlap, each floor is drawn separately.
 //
 // A unit of the picture is a part of the usual distance of two seats, so that coordinates are whole numbers.
-func drawSVG(plan holdfast.SeatingPlan) []byte {
+//
+// The seats of picks, by ID, have rings with the number of their pick.
+func drawSVG(plan holdfast.SeatingPlan, picks map[string]int) []byte {
 	plan = seating.Expand(plan)
-	d := drawer{plan: &plan, colors: colorsOf(plan.Categories), names: map[string]string{}}
+	d := drawer{plan: &plan, colors: colorsOf(plan.Categories), names: map[string]string{}, picks: picks}
 	for _, c := range plan.Categories {
 		d.names[c.Key] = isolated(c.Name)
 	}
@@ -53,7 +55,8 @@ type drawer struct {
 	colors map[string]string // by category
 	names  map[string]string // of categories, escaped
 	signs  signs
-	line   float64 // width of the lines of areas
+	picks  map[string]int // by seat ID
+	line   float64        // width of the lines of areas
 }
 
 // put writes texts, and numbers as whole numbers. Values just below a half are rounded up like halves, because
@@ -206,6 +209,10 @@ func (d *drawer) seat(seat *holdfast.Seat, at point, place string) {
 	d.put("</title></", element, ">")
 	for _, s := range signsOfSeat(seat) {
 		d.put(`<use href="#`, s.id, `" x="`, at.x, `" y="`, at.y, `"/>`)
+	}
+	if pick := d.picks[seat.ID]; pick > 0 {
+		d.put(`<g stroke="none"><circle cx="`, at.x, `" cy="`, at.y, `" r="10" fill="`+ink+`"/><text x="`, at.x, `" y="`, at.y+5)
+		d.put(`" font-size="14" fill="`+background+`">`, float64(pick), "</text></g>")
 	}
 }
 

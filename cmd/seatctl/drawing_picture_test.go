@@ -41,7 +41,7 @@ func draw(t *testing.T, plan holdfast.SeatingPlan) (p picture) {
 	if problems := seating.Check(plan); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return read(t, drawSVG(plan))
+	return read(t, drawSVG(plan, nil))
 }
 
 // group is an element that is open.

@@ -68,7 +68,7 @@ func at(x, y float64, s holdfast.Section) holdfast.Section {
 func TestSVG_ThePicturesOfTheExamplesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"theatre", "arena", "cinema"} {
-		want := drawSVG(readPlan(t, name))
+		want := drawSVG(readPlan(t, name), nil)
 		if got, err := os.ReadFile(examples + name + ".svg"); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v; run: go run ./cmd/seatctl plans check seats/planfile/examples/%s.json -o seats/planfile/examples/%s.svg", err, name, name)
 		}
@@ -184,7 +184,7 @@ func TestSVG_NamesAreText(t *testing.T) {
 		plan := hall(block("A", 2, 20), holdfast.Section{Key: "pit", Capacity: 20})
 		plan.Name, plan.Categories[0].Name = name, name
 		plan.Sections[0].Name, plan.Sections[1].Name, plan.Sections[0].Rows[0].Label = name, name, name
-		p := read(t, drawSVG(plan))
+		p := read(t, drawSVG(plan, nil))
 		isolated := want
 		if name == rightToLeft {
 			isolated = "\u2068" + want + "\u2069"
@@ -349,7 +349,7 @@ func TestSVG_TheLargestPlan(t *testing.T) {
 		sections = append(sections, block(fmt.Sprint(n), 20, holdfast.MaxRowSeats))
 	}
 	plan := hall(sections...)
-	svg := drawSVG(plan)
+	svg := drawSVG(plan, nil)
 	const bytesPerSeat = 100
 	if seats := bytes.Count(svg, []byte("<circle cx=")); seats != holdfast.MaxPlanSeats || len(svg) > seats*bytesPerSeat {
 		t.Errorf("%d seats, %d bytes", seats, len(svg))

@@ -23,6 +23,8 @@ type plansCmd struct {
 type checkPlanCmd struct {
 	planFile `embed:""`
 
+	Pick []int `help:"Pick this many best available seats, and mark them in the picture; given again, the next ones." placeholder:"SEATS"`
+
 	picture string // a file, or standardStream; "" means none
 }
 
@@ -71,8 +73,12 @@ func (c *checkPlanCmd) run(_ context.Context, s *session) (int, error) {
 		}
 		return exitFailed, s.refusePlan(c.String(), content.Problems)
 	}
+	picks, err := bestSeats(content.Plan, c.Pick)
+	if err != nil {
+		return exitFailed, err
+	}
 	if c.picture != "" {
-		if err := s.writePicture(c.picture, drawSVG(content.Plan)); err != nil || c.picture == standardStream {
+		if err := s.writePicture(c.picture, drawSVG(content.Plan, picks)); err != nil || c.picture == standardStream {
 			return exitOK, err
 		}
 	}
@@ -80,6 +86,33 @@ func (c *checkPlanCmd) run(_ context.Context, s *session) (int, error) {
 	return exitOK, printRows(s.out, []planLine{newPlanLine(content)}, columns, func(l planLine) []any {
 		return []any{l.Name, l.Format, l.Sections, l.Rows, l.Seats, l.Standing, l.Total, l.Categories}
 	})
+}
+
+// bestSeats picks the best available seats of an empty hall, one pick after the other. It returns the number of the pick of
+// each seat, by its ID.
+func bestSeats(plan holdfast.SeatingPlan, picks []int) (map[string]int, error) {
+	if len(picks) == 0 {
+		return nil, nil
+	}
+	hall, err := seating.NewHall(plan)
+	if err != nil {
+		return nil, err
+	}
+	seats, picked := seating.NewOccupancy(hall), map[string]int{}
+	for i, n := range picks {
+		if n < 1 || n > holdfast.MaxNamedSeats {
+			return nil, fmt.Errorf("--pick takes 1 to %d seats", holdfast.MaxNamedSeats)
+		}
+		places := seats.Best(seating.Wish{Seats: n, Section: seating.AnySection, Settled: true}, nil).Places
+		if len(places) == 0 {
+			return nil, fmt.Errorf("there are no %d seats in one category of one section left for pick %d", n, i+1)
+		}
+		for _, place := range places {
+			seats.Take(place)
+			picked[hall.Seat(place).ID] = i + 1
+		}
+	}
+	return picked, nil
 }
 
 // refusePlan prints the problems of a file, and returns the error of the command.

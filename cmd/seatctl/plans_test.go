@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -56,6 +57,28 @@ func TestPlansCheck_NeedsNoDatabase(t *testing.T) {
 	}
 	if code, _, errs := offline("", "plans", "check"); code != 2 || !strings.Contains(errs, "<file>") {
 		t.Errorf("no file: %d %s", code, errs)
+	}
+}
+
+// The plans of the field have the neighbours that a picture of their picks shows.
+func TestPlansCheck_MarksPicks(t *testing.T) {
+	t.Parallel()
+	const plans = "../../docs/plans/testdata/"
+	for name, picks := range map[string][]string{"benches": {"2", "2"}, "rings": {"10"}, "hall": {"4"}, "stadium": {"4", "8"}} {
+		args := []string{"plans", "check", plans + name + ".json", "-o", "-"}
+		for _, n := range picks {
+			args = append(args, "--pick", n)
+		}
+		code, picture, errs := offline("", args...)
+		n, err := strconv.Atoi(picks[0])
+		if marked := strings.Count(picture, `fill="#ffffff">1</text>`); err != nil || code != 0 || marked != n {
+			t.Errorf("%s: %d seats are marked as the first pick, want %d; %d %s", name, marked, n, code, errs)
+		}
+	}
+	for _, wrong := range []string{"0", "51", "50", "x"} {
+		if code, _, errs := offline("", "plans", "check", plans+"benches.json", "--pick", wrong); code == 0 || !strings.Contains(errs, "pick") {
+			t.Errorf("--pick %s: %d %s", wrong, code, errs)
+		}
 	}
 }
 
