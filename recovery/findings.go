@@ -58,7 +58,7 @@ func (p Plan) Findings() []Finding {
 			Kind: Manual, What: "events whose seating plan is missing or can't be read",
 			Count: int64(len(p.UnreadSeats)),
 			Action: "restore the plan in seatingplans and seatingsections, or set seatingPlanId to the plan that they were sold with; " +
-				"until then they sell nothing",
+				"until then they sell nothing, and their counters are not checked",
 			Detail: eventDetail(p.UnreadSeats),
 		},
 		{

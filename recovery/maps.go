@@ -92,7 +92,12 @@ func oversoldIn(id holdfast.ID, seats *seating.Occupancy) (oversold []OversoldSe
 func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
 	var mu sync.Mutex
 	defer func() {
-		slices.SortStableFunc(plan.FirstDoubles, func(a, b DoubleSeat) int { return bytes.Compare(a.EventID[:], b.EventID[:]) })
+		byID := func(a, b holdfast.ID) int { return bytes.Compare(a[:], b[:]) }
+		slices.SortFunc(plan.WrongMaps, byID)
+		slices.SortFunc(plan.WrongTotals, byID)
+		slices.SortFunc(plan.Drifts, func(a, b inventory.Correction) int { return byID(a.EventID, b.EventID) })
+		slices.SortStableFunc(plan.OversoldSections, func(a, b OversoldSection) int { return byID(a.EventID, b.EventID) })
+		slices.SortStableFunc(plan.FirstDoubles, func(a, b DoubleSeat) int { return byID(a.EventID, b.EventID) })
 	}()
 	seated, lost, err := p.seatedEvents(ctx)
 	if err != nil {

@@ -2,6 +2,7 @@ package seats_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -9,7 +10,10 @@ import (
 	"strings"
 	"testing"
 
+	"go.mongodb.org/mongo-driver/v2/event"
+
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/planfile"
@@ -154,8 +158,14 @@ func TestList_APageIsBoundedInBytes(t *testing.T) {
 		}
 		want = append(want, of.ID)
 	}
+	mostRead := 0
+	process := testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) {
+		o.Monitor = &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
+			mostRead = max(mostRead, len(e.Reply))
+		}}
+	})
 	for page := (holdfast.Page{Size: 15}); len(got) == 0 || page.Token != ""; {
-		plans, next, err := w.Plans.List(w.Ctx(), page)
+		plans, next, err := process.Plans.List(w.Ctx(), page)
 		if err != nil || len(plans) == 0 || len(plans) > 10 || len(got) > len(want) {
 			t.Fatalf("a page of %d plans, %v", len(plans), err)
 		}
@@ -166,5 +176,8 @@ func TestList_APageIsBoundedInBytes(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("listed %v, want %v", got, want)
+	}
+	if mostRead > 3<<19 {
+		t.Errorf("MongoDB sent %d bytes at once", mostRead)
 	}
 }

@@ -75,14 +75,18 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	return items, next, nil
 }
 
-// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow.
+// firstBatch is how many documents firstBytes reads to learn their size.
+const firstBatch = 8
+
+// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow. It reads
+// not much more than that.
 func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (items []T, last holdfast.ID, err error) {
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
 		return nil, last, err
 	}
 	defer end()
-	cursor, err := c.Aggregate(ctx, pipeline)
+	cursor, err := c.Aggregate(ctx, pipeline, options.Aggregate().SetBatchSize(firstBatch))
 	if err != nil {
 		return nil, last, err
 	}
@@ -95,7 +99,9 @@ func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.
 		if err := cursor.Decode(&item); err != nil {
 			return nil, last, corrupt(err)
 		}
-		items = append(items, item)
+		if items = append(items, item); len(items) == firstBatch {
+			cursor.SetBatchSize(int32(1 + max(0, maxPageBytes-size)*firstBatch/size))
+		}
 	}
 	return items, holdfast.ID{}, cursor.Err()
 }

@@ -65,11 +65,15 @@ func TestReclaim_DueLocksMayHaveChanged(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			eventID, locks := withDueLocks(w, 3)
-			p := newProcess(t, w)
+			var r recorder
+			p := newProcess(t, watched(t, w, r.monitor()))
 			submit(t, p, eventID, acquire(eventID, 1, "a"))
 			change(w, locks[1])
-			submit(t, p, eventID, acquire(eventID, 1, "b"))
-			if lock := w.Lock(locks[1].ID); name != "swept" && lock.Status == holdfast.LockExpired {
+			got := r.of(func() { submit(t, p, eventID, acquire(eventID, 1, "b")) })
+			if len(got) < 2 || got[0] != write || !slices.Contains(got, abort) {
+				t.Errorf("it sent %v, want a plan that is stale first", got)
+			}
+			if lock := w.Lock(locks[1].ID); lock.Status == holdfast.LockExpired && name != "swept" {
 				t.Error("a lock was ended that is not due any more")
 			}
 			testenv.CheckInvariants(t, w.DB.Database)

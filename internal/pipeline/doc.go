@@ -46,7 +46,7 @@
 //   - The plan's guard is checked in the transaction. New locks alone need an unseated event that
 //     is on sale, has no limit per user, and has as many seats as the batch takes. All other plans
 //     need the event as it was when they were decided (IfUnchanged of inventory.EventWrite).
-//   - A cached due lock is ended only if it has not changed, and is due at the write.
+//   - A cached due lock is ended only if its status and revision have not changed, and it is due.
 //   - A unique index refuses a key that was used before. The next attempt looks it up.
 //   - A refusal writes nothing that a guard could check, so it is never decided from the cache.
 //

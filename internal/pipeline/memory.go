@@ -132,9 +132,12 @@ func (m *memory) set(id ID, r remembered) {
 	m.events[id] = r
 }
 
-func (r remembered) size() int {
-	if r.seats == nil {
-		return len(r.due)
+func (r remembered) size() (n int) {
+	if r.seats != nil {
+		n = r.seats.Hall().NumberedSeats()
 	}
-	return len(r.due) + r.seats.Hall().NumberedSeats()
+	for i := range r.due {
+		n += 2 + len(r.due[i].SeatIDs) // a lock takes more memory than a seat of a hall
+	}
+	return n
 }

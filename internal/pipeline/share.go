@@ -89,10 +89,10 @@ func (r *run) decideRemembered(t *task) bool {
 	if t.known.Event == nil || r.pipeline.memory.isContested(t.Key) {
 		return false
 	}
-	t.decidedOn, t.seats, t.read = t.known.Event, t.known.Seats, nil
+	t.decidedOn, t.seats, t.due, t.read = t.known.Event, t.known.Seats, t.known.Due, nil
 	var needs inventory.Needs
 	t.plan, t.results, needs = inventory.Decide(
-		inventory.State{Event: t.known.Event, Seats: t.known.Seats, Unknown: r.unknown}, t.commands(), r.pipeline.rules)
+		inventory.State{Event: t.known.Event, Seats: t.known.Seats, SomeDue: t.known.Due, Unknown: r.unknown}, t.commands(), r.pipeline.rules)
 	return needs.None() && t.plan.Event != nil
 }
 

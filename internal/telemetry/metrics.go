@@ -100,7 +100,7 @@ func NewMetrics() *Metrics {
 		OrphansEnded: counter("orphaned_transactions_ended_total",
 			"Abandoned transactions of dead processes that this process aborted.").WithLabelValues(),
 		Corrections:    counter("recovery_corrections_total", "Counters that were corrected.").WithLabelValues(),
-		OversoldEvents: gauge("oversold_events", "Events with more seats taken than their total, at the last check."),
+		OversoldEvents: gauge("oversold_events", "Events with more seats taken than they, or a section, have, at the last check."),
 		Corrupt: gauges("corrupt_documents",
 			"Documents that break the schema of their collection, at the last search; 1000 at most are counted.", "collection"),
 		EventsArchived: counter("events_archived_total", "Events that are over and were archived.").WithLabelValues(),

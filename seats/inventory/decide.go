@@ -157,7 +157,8 @@ func (d *decision) ensureCounter() bool {
 	return true
 }
 
-// split returns how many seats are available and oversold now.
+// split returns how many seats are available and oversold now. A wrong map may make both wrong by as much, until it is
+// repaired.
 func (d *decision) split() (available, oversold int64) {
 	switch {
 	case d.state.Seats != nil:

@@ -143,8 +143,8 @@ type BookingWrite struct {
 	RunID     string
 }
 
-// StillDue returns those of some due locks, soonest expiry first, that the plan does not end. It returns none if others may
-// be due before them: a new lock, or one of them that the plan changes.
+// StillDue returns those of some due locks, soonest expiry first, that the plan does not end, up to MaxReclaim seats. It
+// returns none if others may be due before them: a new lock, or one of them that the plan changes.
 func (p Plan) StillDue(due []Lock) []Lock {
 	if len(due) == 0 {
 		return nil
@@ -160,7 +160,13 @@ func (p Plan) StillDue(due []Lock) []Lock {
 		}
 		ended[w.ID] = true
 	}
-	return slices.DeleteFunc(slices.Clone(due), func(l Lock) bool { return ended[l.ID] })
+	var left []Lock
+	for seats := 0; len(due) > 0 && seats < MaxReclaim; due = due[1:] {
+		if !ended[due[0].ID] {
+			left, seats = append(left, due[0]), seats+max(1, len(due[0].SeatIDs))
+		}
+	}
+	return left
 }
 
 // InTime reports whether the guards by the clock match at now.

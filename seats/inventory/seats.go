@@ -180,7 +180,7 @@ func (d *decision) holderOf(seatID string) (holder *Lock, read bool) {
 	if isRead := d.state.Due != nil || d.state.SomeDue != nil; holder != nil && d.commands > 1 && !isRead {
 		d.needs.Due = MaxReclaim
 	}
-	if read || d.state.Due != nil || d.state.Held {
+	if read || d.state.Due != nil || d.state.Held || len(d.state.SomeDue) == 0 {
 		return holder, read
 	}
 	if d.someHolders == nil {
