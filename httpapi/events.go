@@ -17,7 +17,7 @@ type eventBody struct {
 	Name            string `json:"name"`
 	TotalSeats      int64  `json:"totalSeats"`
 	AvailableSeats  int64  `json:"availableSeats"`
-	Oversold        int64  `json:"oversold,omitempty" doc:"Seats taken beyond the total, or beyond the capacity of a section, by other software."`
+	Oversold        int64  `json:"oversold,omitempty" doc:"Seats taken beyond the total, or a section's, by other software."`
 	EventDate       string `json:"eventDate,omitempty" format:"date-time"`
 	Status          string `json:"status" doc:"ON_SALE, CLOSED (no new locks) or CANCELLED (final)."`
 	MaxSeatsPerUser int64  `json:"maxSeatsPerUser,omitempty"`

@@ -33,7 +33,7 @@ type eventSummaryBody struct {
 	AvailableSeats int64  `json:"availableSeats"`
 	LockedSeats    int64  `json:"lockedSeats" doc:"Seats in ACTIVE locks."`
 	SoldSeats      int64  `json:"soldSeats" doc:"Seats that are taken and not locked."`
-	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, or beyond the capacity of a section, by other software."`
+	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, or a section's, by other software."`
 	ActiveLocks    int64  `json:"activeLocks"`
 
 	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"The seating plan, if the event has one."`

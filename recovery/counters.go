@@ -20,7 +20,7 @@ func (p *pass) countOversold(ctx context.Context) error {
 	n, err := p.store().OversoldEvents(ctx)
 	if n > 0 {
 		p.count(Report{Oversold: int(n)})
-		p.log.WarnContext(ctx, "[RECOVERY] Events with seats taken beyond their total, or that of a section; these sell nothing until it is paid down",
+		p.log.WarnContext(ctx, "[RECOVERY] Events, or sections, with more seats taken than they have; they sell none until that is paid down",
 			slog.Int64("events", n),
 		)
 	}

@@ -100,7 +100,7 @@ func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.
 			return nil, last, corrupt(err)
 		}
 		if items = append(items, item); len(items) == firstBatch {
-			cursor.SetBatchSize(int32(1 + max(0, maxPageBytes-size)*firstBatch/size))
+			cursor.SetBatchSize(int32(1 + max(0, maxPageBytes-size)*firstBatch/size)) //nolint:gosec // below maxPageBytes
 		}
 	}
 	return items, holdfast.ID{}, cursor.Err()
