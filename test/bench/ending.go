@@ -82,7 +82,7 @@ func endTogether(s settings, variant string, clients int, spread time.Duration, 
 			go worker(ctx, e)
 		}
 		const before = 50 * time.Millisecond
-		sleep(ctx, time.Until(firstEnd.Add(-before)))
+		sleep(ctx, firstEnd.Add(-before).Sub(wallClock()))
 		return askAgain(ctx, clients, count, firstEnd, spread, lock)
 	}
 	if named {
@@ -130,12 +130,12 @@ func askAgain(
 						return err
 					}
 				}
-				delays[i] = time.Since(first.Add(time.Duration(i) * spread / time.Duration(count)))
+				delays[i] = wallClock.Since(first.Add(time.Duration(i) * spread / time.Duration(count)))
 			}
 		})
 	}
 	err = group.Wait()
-	m.Granted, m.Seconds, m.latencies = count, time.Since(first).Seconds(), delays
+	m.Granted, m.Seconds, m.latencies = count, wallClock.Since(first).Seconds(), delays
 	m.addNote("last %.2f s after its end", slices.Max(delays).Seconds())
 	return m, err
 }
