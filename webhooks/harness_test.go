@@ -75,7 +75,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		err = errors.Join(err, errors.New("the headers are not those of a delivery"))
 	}
 	if err != nil {
-		r.failures = append(r.failures, err.Error())
+		r.failures = append(r.failures, one.ID+": "+err.Error())
 	}
 	if r.inFlight[one.Subject]++; r.inFlight[one.Subject] > 1 {
 		r.failures = append(r.failures, "two of one subject at a time: "+one.Subject)
