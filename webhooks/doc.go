@@ -22,7 +22,8 @@
 // out all changes that are committed by then (catchUp). Then it writes the endpoint in a transaction that also writes the document of
 // the cursor (drawLine). The transaction of a page that is fanned out at the same time may have read the endpoints before: it finds
 // that a line was drawn, and is retried. So each change is fanned out by the endpoint as it was when the change was committed. A change
-// that is committed while the line is drawn is fanned out by the endpoint as it was either before or after.
+// that is committed while the line is drawn is fanned out by the endpoint as it was either before or after. If the line disables the
+// endpoint, the change may have a time before the line, so a replay since then looks at the position, too (isSince).
 //
 // # Failures
 //

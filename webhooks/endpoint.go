@@ -59,12 +59,22 @@ type Endpoint struct {
 		// FailingSince is the time of the first failed try after the last success. It is zero if the last try
 		// succeeded, or if there was none.
 		FailingSince time.Time `bson:"failingSince,omitempty"`
+		// DisabledAt is when the endpoint was disabled last, and DisabledSeq the position behind which it was told nothing.
+		DisabledAt  time.Time `bson:"disabledAt,omitempty"`
+		DisabledSeq int64     `bson:"disabledSeq,omitempty"`
 	} `bson:"internal"`
 }
 
 // wants reports whether the endpoint subscribes to a change.
 func (e *Endpoint) wants(c *holdfast.Change) bool {
 	return (e.EventID.IsZero() || e.EventID == c.EventID) && isOfTypes(e.Types, c.Type)
+}
+
+// isSince reports whether a change counts as one of a time or later. Behind the place where the endpoint was disabled,
+// a change is of that time at least: it may have been decided before, but was committed too late to be told.
+func (e *Endpoint) isSince(p *changes.Placed, since time.Time) bool {
+	isBehind := p.Position.Seq >= e.Internal.DisabledSeq && !e.Internal.DisabledAt.Before(since)
+	return isBehind || !p.At.Before(since)
 }
 
 // isOfTypes reports whether one of the patterns selects a type.

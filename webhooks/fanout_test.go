@@ -162,6 +162,54 @@ func TestUpdate_LosesNothingThatIsCommittedMeanwhile(t *testing.T) {
 	b.wantOnce(id, []string{created(before), created(meanwhile)})
 }
 
+// A change that was decided before an endpoint is disabled may be committed behind the changes that are fanned out for it. The
+// endpoint is not told it, so a replay since the time at which it was disabled plans it, although its own time is earlier.
+func TestReplay_PlansWhatIsCommittedWhileTheEndpointIsDisabled(t *testing.T) {
+	t.Parallel()
+	for by, status := range map[string]int{
+		webhooks.ReasonOperator: http.StatusBadGateway, webhooks.ReasonGone: http.StatusGone, webhooks.ReasonFailures: http.StatusBadGateway,
+	} {
+		t.Run(by, func(t *testing.T) {
+			t.Parallel()
+			var b *bench
+			var commits atomic.Bool
+			b = benchOn(testenv.New(t), webhooks.Hooks{AfterFanOut: func() error { // behind the end, in front of the line
+				if commits.CompareAndSwap(true, false) {
+					b.recordOf(time.Now().Add(-time.Minute), 1, holdfast.ChangeLockCreated)
+				}
+				return nil
+			}})
+			r := newReceiver(t)
+			id := b.endpoint(r)
+			b.Event(1)
+			disable := func() { // fans this out first
+				b.recordOf(time.Now().Add(-time.Minute), 1, holdfast.ChangeLockReleased)
+				commits.Store(true)
+			}
+			if by == webhooks.ReasonOperator {
+				disable()
+				b.set(id, webhooks.Disabled)
+			} else {
+				if by == webhooks.ReasonFailures {
+					b.Set("webhooks", id, bson.D{{Key: "internal.failingSince", Value: time.Now().Add(-6 * 24 * time.Hour)}})
+				}
+				r.answers(func(told, http.ResponseWriter) int { disable(); return status })
+				b.dispatchOnce()
+			}
+			e, err := b.hooks.Get(t.Context(), id)
+			if err != nil || e.Reason != by || commits.Load() {
+				t.Fatalf("%+v, %v", e, err)
+			}
+			b.set(id, webhooks.Enabled)
+			planned, err := b.hooks.Replay(t.Context(), id, webhooks.Replay{Since: e.UpdatedAt})
+			if err != nil || planned != 1 {
+				t.Errorf("%d planned, %v", planned, err)
+			}
+			b.wantOnce(id, b.changeIDs())
+		})
+	}
+}
+
 // An endpoint that can't be decoded receives nothing, is in no list, and does not affect other endpoints. It is
 // logged once.
 func TestDispatcher_ACorruptEndpointConcernsItselfAlone(t *testing.T) {

@@ -97,7 +97,7 @@ func (s *Service) replayChanges(ctx context.Context, e *Endpoint, r Replay) (pla
 		var found []Delivery
 		for i := range page {
 			p := &page[i]
-			isIn := (r.Since.IsZero() || !p.At.Before(r.Since)) && (r.Until.IsZero() || p.At.Before(r.Until)) // pages have more
+			isIn := e.isSince(p, r.Since) && (r.Until.IsZero() || p.At.Before(r.Until)) // pages have more
 			if isIn && p.Position.Compare(end) < 0 && e.wants(&p.Change) {
 				found = append(found, newDelivery(e.ID, p, time.Time{}))
 			}

@@ -17,7 +17,13 @@ import (
 // record commits one record with n changes, each of another lock, of an event that does not exist.
 func (b *bench) record(n int, what holdfast.ChangeType) (event holdfast.ID) {
 	b.T.Helper()
-	record := changes.Record{EventID: mongodb.NewID(), At: time.Now()}
+	return b.recordOf(time.Now(), n, what)
+}
+
+// recordOf is record for changes that were decided at a time.
+func (b *bench) recordOf(at time.Time, n int, what holdfast.ChangeType) (event holdfast.ID) {
+	b.T.Helper()
+	record := changes.Record{EventID: mongodb.NewID(), At: at}
 	for range n {
 		record.Add(&holdfast.Change{Type: what, Lock: &holdfast.Lock{
 			ID: mongodb.NewID(), UserID: mongodb.NewID(), Seats: 1, Status: holdfast.LockActive,

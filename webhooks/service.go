@@ -195,6 +195,9 @@ func (s *Service) change(ctx context.Context, id ID, selects bool, apply func(e 
 			return err
 		}
 		e.UpdatedAt = now
+		if e.State == Disabled && before.State == Enabled {
+			e.Internal.DisabledAt, e.Internal.DisabledSeq = now, end.Seq
+		}
 		_, err = s.endpoints().ReplaceOne(ctx, mongodb.Is("_id", id), e)
 		return err
 	})

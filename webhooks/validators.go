@@ -9,6 +9,8 @@ var endpointRules = mongodb.Schema{
 		mongodb.ObjectIDField("eventId"), mongodb.OneOf(Enabled, Disabled).Field("state"), mongodb.TextField("reason"),
 		mongodb.ListOf(mongodb.DocumentOf(mongodb.TextField("secret"), mongodb.DateField("until"))).Field("secrets"),
 		mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
-		mongodb.DocumentOf(mongodb.DateField("failingSince")).Field("internal"),
+		mongodb.DocumentOf(
+			mongodb.DateField("failingSince"), mongodb.DateField("disabledAt"), mongodb.WholeField("disabledSeq"),
+		).Field("internal"),
 	},
 }
