@@ -2,14 +2,16 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // RawRequest is a request to any route of the API.
 type RawRequest struct {
 	Method string
-	Path   string // escaped, such as /api/locks
+	Path   string // escaped, such as /api/locks; it begins with one slash
 	Query  url.Values
 	Body   []byte      // nil means none
 	Header http.Header // added to those of the client, or in their place
@@ -18,6 +20,9 @@ type RawRequest struct {
 // Do sends a request to any route, and returns the body of the response as it was sent. GET, PUT, DELETE, and requests with the
 // header Idempotency-Key are retried as other calls are; others are retried only if they were certainly not executed.
 func (c *Client) Do(ctx context.Context, r RawRequest) (text []byte, err error) {
+	if !strings.HasPrefix(r.Path, "/") || strings.HasPrefix(r.Path, "//") { // it could name another host
+		return nil, errors.New("the path of a request must begin with one slash, such as /api/locks")
+	}
 	changes := r.Method == http.MethodPost || r.Method == http.MethodPatch
 	_, err = c.call(ctx, request{
 		method: r.Method, path: r.Path, query: r.Query, body: r.Body, header: r.Header, isPlan: true,

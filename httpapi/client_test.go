@@ -354,6 +354,26 @@ func TestClient_DoRepeatsAChangeWithAKeyOnly(t *testing.T) {
 	}
 }
 
+// A path can't change the host to which the key is sent.
+func TestClient_DoRefusesPathsWithoutASlash(t *testing.T) {
+	t.Parallel()
+	sent := senderFunc(func(r *http.Request) (*http.Response, error) {
+		t.Errorf("sent to %s", r.URL)
+		return nil, http.ErrAbortHandler
+	})
+	c := client.New("https://api.example.com", client.WithKey("sesame"), client.WithRetryTimeout(0),
+		client.WithHTTPClient(&http.Client{Transport: sent}))
+	for _, path := range []string{"", "@example.org/x", ".example.org/x", "//example.org/x", "api/events"} {
+		if _, err := c.Do(t.Context(), client.RawRequest{Method: "GET", Path: path}); err == nil {
+			t.Errorf("%q is not refused", path)
+		}
+	}
+}
+
+type senderFunc func(*http.Request) (*http.Response, error)
+
+func (f senderFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // An attempt that was not executed says nothing about an earlier one that got no answer.
 func TestClient_UnavailableDoesNotHideAnUnknownOutcome(t *testing.T) {
 	t.Parallel()

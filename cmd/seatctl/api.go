@@ -52,7 +52,7 @@ func (f *apiFlags) failed(err error) (int, error) {
 type apiCmd struct {
 	Method string   `arg:"" help:"GET, POST, PUT, PATCH or DELETE."`
 	Path   string   `arg:"" help:"Path of a route, such as /api/events; it may have a query."`
-	Fields []string `arg:"" optional:"" sep:"none" placeholder:"name=value" help:"name=text, or name:=JSON, such as totalSeats:=100."`
+	Fields []string `arg:"" optional:"" sep:"none" placeholder:"name=value" help:"name=text; in a body also name:=JSON, such as totalSeats:=100."`
 
 	Input          string   `placeholder:"FILE" help:"Send this file as the body; - is the standard input."`
 	Header         []string `sep:"none" placeholder:"NAME:VALUE" help:"Send a header; may be repeated."`
@@ -77,12 +77,16 @@ func (c *apiCmd) Validate() error {
 	switch {
 	case !slices.Contains([]string{"GET", "POST", "PUT", "PATCH", "DELETE"}, c.Method):
 		return errors.New("the method must be GET, POST, PUT, PATCH or DELETE")
-	case err != nil || !strings.HasPrefix(c.Path, "/") || target.Host != "":
-		return errors.New("the path must begin with a slash, such as /api/events; --url has the address of the API")
+	case err != nil || !strings.HasPrefix(c.Path, "/") || strings.HasPrefix(c.Path, "//") || strings.Contains(c.Path, "#"):
+		return errors.New("the path must begin with a slash and have no #, such as /api/events; --url has the address of the API")
 	case c.Input != "" && len(c.Fields) > 0:
 		return errors.New("--input is the whole body: write its fields there, and a query into the path")
 	}
-	c.request = client.RawRequest{Method: c.Method, Path: target.EscapedPath(), Query: target.Query(), Header: http.Header{}}
+	query, err := url.ParseQuery(target.RawQuery)
+	if err != nil {
+		return errors.New("the query of the path is not valid: separate its parameters with &, and escape % and ; in them")
+	}
+	c.request = client.RawRequest{Method: c.Method, Path: target.EscapedPath(), Query: query, Header: http.Header{}}
 	for _, h := range c.Header {
 		name, value, isHeader := strings.Cut(h, ":")
 		if !isHeader {
@@ -99,13 +103,16 @@ func (c *apiCmd) Validate() error {
 // setFields writes the fields into the body, or into the query of a method that has no body.
 func (c *apiCmd) setFields() error {
 	body := map[string]any{}
+	hasBody := c.Method != http.MethodGet && c.Method != http.MethodDelete
 	for _, f := range c.Fields {
 		name, value, isField := strings.Cut(f, "=")
 		name, isJSON := strings.CutSuffix(name, ":")
 		switch {
 		case !isField || name == "":
 			return fmt.Errorf("%q is not a field: write name=text, or name:=JSON", f)
-		case c.Method == http.MethodGet || c.Method == http.MethodDelete:
+		case isJSON && !hasBody:
+			return fmt.Errorf("%s is a parameter of the query, which has no JSON: write %s=text", name, name)
+		case !hasBody:
 			c.request.Query.Add(name, value)
 		case isJSON && !json.Valid([]byte(value)):
 			return fmt.Errorf("the value of %s is not valid JSON: quote it for the shell, or write %s=text for a text", name, name)
