@@ -72,6 +72,8 @@ test("an event is created, found by its name and status, and gets another date a
   const page = await open(browser, `${own.url}/console`);
   await page.getByText("No events yet.").waitFor();
   const plan = await own.ask("POST", "/api/seating-plans", hall);
+  await page.route("**/api/seating-plans?pageSize=500", (route) => route.fulfill({ json: { items: [], nextPageToken: "second" } }), { times: 1 });
+  await page.route("**/api/seating-plans?pageSize=500&pageToken=second", (route) => route.continue({ url: `${own.url}/api/seating-plans?pageSize=500` }));
   await page.getByRole("link", { name: "New event" }).click();
   const creation = page.getByRole("form", { name: "New event" });
   await creation.getByLabel("Name").fill("Hamlet");

@@ -81,6 +81,21 @@ export async function call(method, path, body) {
   return result;
 }
 
+const maxPages = 20;
+
+// callAll reads the pages of a list, whose path has a query: all items of the first 20 pages, and whether more follow.
+export async function callAll(path) {
+  const items = [];
+  let token = "";
+  for (let page = 0; page < maxPages; page++) {
+    const answer = await call("GET", `${path}${token === "" ? "" : `&pageToken=${token}`}`);
+    items.push(...answer.items);
+    token = answer.nextPageToken;
+    if (token === "") break;
+  }
+  return { items, more: token !== "" };
+}
+
 // callWithRetry is call for idempotent requests: it retries while the outcome is
 // unknown.
 export async function callWithRetry(method, path, body) {

@@ -1,6 +1,6 @@
 // What the demo shop sells: it puts these events on sale if they are not.
 
-import { call } from "./api.js";
+import { callAll } from "./api.js";
 
 export const samples = [
   {
@@ -17,23 +17,16 @@ export const sampleOf = (event) => samples.find((s) => s.name === event.name);
 /** isOpen reports whether seats of an event can be had. */
 const isOpen = (event) => event.status === "ON_SALE" && event.availableSeats > 0;
 
-const maxPages = 20;
-
 /** findSamples looks for the open samples among the events: the newest of each, and how many of it are over. */
 export async function findSamples() {
   const found = new Map();
   const sold = new Map(); // how many of each are sold out or closed
-  let token = "";
-  for (let page = 0; page < maxPages; page++) {
-    const { items, nextPageToken } = await call("GET", `/api/events?pageSize=200${token === "" ? "" : `&pageToken=${token}`}`);
-    for (const event of items) {
-      const sample = sampleOf(event);
-      if (sample === undefined || (sample.plan === undefined) !== (event.seatingPlanId === undefined)) continue;
-      if (isOpen(event)) found.set(sample, event);
-      else sold.set(sample, (sold.get(sample) ?? 0) + 1);
-    }
-    token = nextPageToken;
-    if (token === "") break;
+  const { items } = await callAll("/api/events?pageSize=200");
+  for (const event of items) {
+    const sample = sampleOf(event);
+    if (sample === undefined || (sample.plan === undefined) !== (event.seatingPlanId === undefined)) continue;
+    if (isOpen(event)) found.set(sample, event);
+    else sold.set(sample, (sold.get(sample) ?? 0) + 1);
   }
   return { found, sold };
 }

@@ -1,6 +1,6 @@
 // The page that creates an event.
 
-import { call, newKey } from "../api.js";
+import { call, callAll, newKey } from "../api.js";
 import { el } from "../dom.js";
 import { showToast } from "../feedback.js";
 import { eventFields, showFields, valuesOf } from "./event_fields.js";
@@ -14,11 +14,12 @@ const defaults = {
 
 export async function newEventPage(page) {
   setTitle("New event");
-  const { seatingPlanId = "" } = page.query; // from the page of a plan, which may be none of the first 500
+  const { seatingPlanId = "" } = page.query; // from the page of a plan
   const body = el("div");
   page.root.append(card("New event", [], body));
-  await load(page, body, () => call("GET", "/api/seating-plans?pageSize=500"), ({ items }) => {
+  await load(page, body, () => callAll("/api/seating-plans?pageSize=500"), ({ items, more }) => {
     const plans = items.map((p) => [p.id, `${p.name}, ${count(p.totalSeats, "seat")}`]);
+    if (more) showToast("Only the oldest plans are listed: create the event from the page of a newer plan.");
     if (seatingPlanId !== "" && !items.some((p) => p.id === seatingPlanId)) plans.unshift([seatingPlanId, seatingPlanId]);
     body.replaceChildren(creationForm(plans, seatingPlanId));
   });

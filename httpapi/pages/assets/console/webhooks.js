@@ -1,6 +1,6 @@
 // Webhooks: the endpoints to which changes are sent, the page of one with its deliveries, and replays.
 
-import { call, newKey } from "../api.js";
+import { call, callAll, newKey } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { badge, count, eventLink, idLink, lines, number, time } from "./format.js";
@@ -51,9 +51,9 @@ function waiting(w) {
 export async function webhooksPage(page) {
   setTitle("Webhooks");
   const body = el("div");
-  const fill = () => load(page, body, () => call("GET", "/api/webhooks?pageSize=500"), ({ items }) => {
+  const fill = () => load(page, body, () => callAll("/api/webhooks?pageSize=500"), ({ items, more }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", role: "status", textContent: "There are no endpoints." }));
-    body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(items.length, "endpoint")}, oldest first.` }),
+    body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(items.length, "endpoint")}${more ? " or more" : ""}, oldest first.` }),
       table("Endpoints", columns, items));
   });
   page.root.append(card("Webhooks", [], el("p", { className: "soft small", textContent: "Other systems that get changes as they are committed." }), body),
