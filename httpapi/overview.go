@@ -66,14 +66,15 @@ type overviewQuery struct {
 	FilterQuery
 	PageSize int    `query:"pageSize" minimum:"1" maximum:"100" default:"20" doc:"Maximum number of events."`
 	Behind   string `query:"behind" pattern:"^[0-9a-fA-F]{24}$" doc:"Return the events that are older than this one."`
-	Name     string `query:"name" maxLength:"200" doc:"A part of the name, in any case. A filter searches the next 5,000 events."`
+	Name     string `query:"name" maxLength:"200" doc:"A part of the name, in any case. A filter searches 5,000 events at a time."`
 	Status   string `query:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
 }
 
 type overviewBody struct {
 	Time     string             `json:"time" format:"date-time" doc:"The time of the database's clock, which decides when locks expire."`
 	Events   []eventSummaryBody `json:"events" nullable:"false" doc:"Newest first."`
-	More     bool               `json:"more" doc:"Whether older events follow."`
+	More     bool               `json:"more" doc:"Whether older events follow that match or were not searched."`
+	Last     string             `json:"last,omitempty" doc:"If more follow, the position at which they do: behind of the next request."`
 	Expiring []lockBody         `json:"expiring" nullable:"false" doc:"ACTIVE locks, soonest expiry first."`
 	DueLocks int64              `json:"dueLocks" doc:"Locks that are past their expiry and not swept yet. 1000 means 1000 or more."`
 }
@@ -164,13 +165,13 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 	}
 	defer a.overviewSemaphore.release()
 	filter := store.EventFilter{Name: in.Name, Status: holdfast.EventStatus(in.Status)}
-	events, err := a.Overview.EventSummaries(ctx, filter, parseID(in.Behind), in.PageSize+1)
+	events, last, err := a.Overview.EventSummaries(ctx, filter, parseID(in.Behind), in.PageSize+1)
 	if err != nil {
 		return nil, err
 	}
-	more := len(events) > in.PageSize
-	if more {
+	if len(events) > in.PageSize {
 		events = events[:in.PageSize]
+		last = events[in.PageSize-1].ID
 	}
 	locks, now, err := a.Overview.Expiring(ctx, maxExpiringLocks)
 	if err != nil {
@@ -180,7 +181,8 @@ func (a *api) overview(ctx context.Context, in *overviewQuery) (*found[overviewB
 	return &found[overviewBody]{Body: overviewBody{
 		Time:     formatTime(now),
 		Events:   newBodies(events, newEventSummaryBody),
-		More:     more,
+		More:     !last.IsZero(),
+		Last:     formatID(last),
 		Expiring: newBodies(locks, a.lockBodyIn(ctx)),
 		DueLocks: due,
 	}}, err

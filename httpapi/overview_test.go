@@ -16,6 +16,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 	"github.com/holdfast-dev/holdfast/recovery"
 )
@@ -27,6 +28,7 @@ type overview struct {
 		AvailableSeats, LockedSeats, SoldSeats, ActiveLocks, Oversold int64
 	}
 	More     bool
+	Last     string
 	Expiring []struct{ ID string }
 	DueLocks int64
 }
@@ -119,6 +121,32 @@ func TestOverview_FiltersByNameAndStatus(t *testing.T) {
 		if o := s.overview("?" + query); len(o.Events) != want || o.More {
 			t.Errorf("%s: %+v", query, o)
 		}
+	}
+}
+
+// A filter finds an old event, too: a page without a match names the position at which the search goes on.
+func TestOverview_FiltersOldEventsPageByPage(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	wanted := s.want(s.call("POST", "/api/events", fields{"name": "Hamlet", "totalSeats": 1, "eventDate": "2030-06-15T20:00:00Z"}), 201, "").text("id")
+	newer := make([]any, store.MaxEventsSearched)
+	for i := range newer {
+		newer[i] = bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "name", Value: "Macbeth"}, {Key: "status", Value: "ON_SALE"},
+			{Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}}
+	}
+	if _, err := s.w.DB.Collection("events").InsertMany(t.Context(), newer); err != nil {
+		t.Fatal(err)
+	}
+	first := s.overview("?name=hamlet")
+	if len(first.Events) != 0 || !first.More || len(first.Last) != 24 {
+		t.Fatalf("first page: %+v", first)
+	}
+	second := s.overview("?name=hamlet&behind=" + first.Last)
+	if len(second.Events) != 1 || second.Events[0].ID != wanted || second.More || second.Last != "" {
+		t.Errorf("second page: %+v", second)
+	}
+	if found := s.overview("?status=ON_SALE&pageSize=2"); len(found.Events) != 2 || found.Last != found.Events[1].ID {
+		t.Errorf("a page that is full: %+v", found)
 	}
 }
 

@@ -105,7 +105,7 @@ func (a *api) findByName(ctx context.Context, text string) (hits []hitBody, hasM
 	}
 	defer a.overviewSemaphore.release()
 	hits = []hitBody{}
-	events, err := a.Overview.EventSummaries(ctx, store.EventFilter{Name: text}, holdfast.ID{}, maxHits+1)
+	events, _, err := a.Overview.EventSummaries(ctx, store.EventFilter{Name: text}, holdfast.ID{}, maxHits+1)
 	if err != nil {
 		return nil, false, err
 	}

@@ -32,7 +32,7 @@ import (
 
 // OverviewReader reads the data of the console alone; store.Store implements it.
 type OverviewReader interface {
-	EventSummaries(ctx context.Context, f store.EventFilter, after holdfast.ID, limit int) ([]store.EventSummary, error)
+	EventSummaries(ctx context.Context, f store.EventFilter, after holdfast.ID, limit int) ([]store.EventSummary, holdfast.ID, error)
 	EventSummary(ctx context.Context, id holdfast.ID) (store.EventSummary, error)
 	CancellationOfEvent(ctx context.Context, eventID holdfast.ID) (c store.Cancellation, found bool, err error)
 	SalesOf(ctx context.Context, event holdfast.ID, unit string, span time.Duration, limit int) (store.Sales, error)

@@ -77,7 +77,7 @@ func TestList_LeavesOutForeignIDs(t *testing.T) {
 		}
 		wantIDs("bookings by "+name, walk(t, func(b holdfast.Booking) holdfast.ID { return b.ID }, read), bookings)
 	}
-	summaries, err := w.Store.EventSummaries(t.Context(), store.EventFilter{}, holdfast.ID{}, 100)
+	summaries, _, err := w.Store.EventSummaries(t.Context(), store.EventFilter{}, holdfast.ID{}, 100)
 	if err != nil || len(summaries) != len(events) {
 		t.Errorf("%d summaries, %v", len(summaries), err)
 	}

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -196,39 +195,56 @@ type EventFilter struct {
 	Status holdfast.EventStatus
 }
 
-// maxEventsSearched bounds what a filter reads, because names and statuses of events have no index.
-const maxEventsSearched = 5000
+// MaxEventsSearched bounds what a filter reads, because names and statuses of events have no index.
+const MaxEventsSearched = 5000
 
-func (f EventFilter) stages() (stages mongo.Pipeline) {
-	if f == (EventFilter{}) {
-		return nil
-	}
-	stages = mongo.Pipeline{mongodb.Limit(maxEventsSearched)}
-	if f.Name != "" {
-		stages = append(stages, mongodb.Match(mongodb.Contains("name", f.Name)))
-	}
-	if f.Status != "" {
-		stages = append(stages, mongodb.Match(sameStatus(f.Status)))
-	}
-	return stages
-}
-
-// EventSummaries reads up to limit events, newest first, after a position; the zero ID is the start. With a filter, the
-// newest 5,000 events after the position are searched. Counters and locks are read in one snapshot.
-func (s *Store) EventSummaries(ctx context.Context, f EventFilter, after ID, limit int) ([]EventSummary, error) {
+// EventSummaries reads up to limit events, newest first, after a position; the zero ID is the start. With a filter, it
+// searches 5,000 events after the position, and end is the last of them: a search may go on after it. end is zero if there
+// are fewer, and without a filter. Counters and locks are read in one snapshot.
+func (s *Store) EventSummaries(ctx context.Context, f EventFilter, after ID, limit int) (list []EventSummary, end ID, err error) {
 	filter := behind(ID{})
 	if !after.IsZero() {
-		filter = bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: ID{}}, {Key: "$lt", Value: after}}}}
+		filter = mongodb.And(filter, mongodb.Is("_id", bson.D{{Key: "$lt", Value: after}}))
 	}
-	return s.summaries(ctx, filter, limit, f.stages()...)
+	if f != (EventFilter{}) {
+		end, err = s.endOfSearch(ctx, filter)
+	}
+	if err != nil {
+		return nil, ID{}, err
+	}
+	if !end.IsZero() {
+		filter = mongodb.And(filter, mongodb.Is("_id", bson.D{{Key: "$gte", Value: end}}))
+	}
+	if f.Name != "" {
+		filter = mongodb.And(filter, mongodb.Contains("name", f.Name))
+	}
+	if f.Status != "" {
+		filter = mongodb.And(filter, sameStatus(f.Status))
+	}
+	list, err = s.summaries(ctx, filter, limit)
+	return list, end, err
 }
 
-func (s *Store) summaries(ctx context.Context, filter bson.D, limit int, among ...bson.D) ([]EventSummary, error) {
+// endOfSearch returns the last event that a search reads, or the zero ID if it reads all. It reads the index alone, and the
+// search filters the stored documents, so maps of events that don't match are not copied.
+func (s *Store) endOfSearch(ctx context.Context, filter bson.D) (ID, error) {
+	last, err := mongodb.All[struct {
+		ID ID `bson:"_id"`
+	}](ctx, s.events(), mongo.Pipeline{
+		mongodb.Match(filter), mongodb.Only("_id"), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}},
+		{{Key: "$skip", Value: MaxEventsSearched - 1}}, mongodb.Limit(2),
+	})
+	if err != nil || len(last) < 2 { // no event is left for another search
+		return ID{}, mongodb.Translate(err)
+	}
+	return last[0].ID, nil
+}
+
+func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]EventSummary, error) {
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
-		docs, err := mongodb.All[eventDoc](ctx, s.events(), slices.Concat(
-			mongo.Pipeline{mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}},
-			among, mongo.Pipeline{mongodb.Limit(limit), withoutMap},
-		))
+		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
+			mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
+		})
 		if err != nil {
 			return nil, err
 		}

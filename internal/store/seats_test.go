@@ -234,7 +234,7 @@ func TestSeated_OnlyDecisionsReadTheMap(t *testing.T) {
 		"EventAt": func() error { _, _, err := f.store.EventAt(f.Ctx(), f.event); return err },
 		"Events":  func() error { _, _, err := f.store.Events(f.Ctx(), holdfast.Page{}); return err },
 		"EventSummaries": func() error {
-			_, err := f.store.EventSummaries(f.Ctx(), store.EventFilter{Name: "x", Status: holdfast.OnSale}, holdfast.ID{}, 10)
+			_, _, err := f.store.EventSummaries(f.Ctx(), store.EventFilter{Name: "x", Status: holdfast.OnSale}, holdfast.ID{}, 10)
 			return err
 		},
 		"Measure":      func() error { _, err := f.store.Measure(f.Ctx(), list(f.event)); return err },

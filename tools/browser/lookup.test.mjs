@@ -125,7 +125,11 @@ test("an event is created, found by its name and status, and gets another date a
   await filter.getByRole("button", { name: "Filter" }).click();
   await page.getByText("No event matches.").waitFor();
   await page.goBack();
+  const searches = [];
+  page.on("request", (request) => { if (request.url().includes("/api/admin/overview?name=")) searches.push(request.url()); });
   await until("the filter before is back", async () => (await events.count()) === 1 && (await filter.getByLabel("Status").inputValue()) === "");
+  await page.waitForRequest("**/api/admin/overview?pageSize=1");
+  assert.ok(searches.length <= 1, "a filtered list is not polled");
   await page.getByRole("link", { name: "Overview" }).click();
   await until("both events are back", async () => (await events.count()) === 2);
   await accessible(page);

@@ -14,14 +14,16 @@ import { goTo, link } from "./router.js";
 
 const eventNames = new Map(); // by ID
 const pagePositions = []; // for each page from the second to this one, the last event ID of the page before
-let lastEventID = "";
+let lastEventID = ""; // the position of the next page
 let filter = {}; // of the events: {name, status}
+let shown = null; // the filter and position of the list that is shown
 
 // showEvents lists the events that have a name and a status; both may be left out.
 export function showEvents({ name = "", status = "" }) {
   filter = { name, status };
   for (const [field, value] of Object.entries(filter)) byID("event-filter").elements[field].value = value;
   pagePositions.length = 0;
+  shown = null;
   refreshOverview();
 }
 
@@ -29,27 +31,34 @@ async function showOverview() {
   const behind = pagePositions.at(-1) ?? "";
   const sentAt = Date.now();
   const asked = filter;
-  const state = await call("GET", `/api/admin/overview?${query({ behind, ...filter })}`);
+  const isFiltered = query(filter) !== "";
+  const list = query({ behind, ...filter });
+  const isRead = isFiltered && shown === list; // a filtered list is read once, because a search costs more
+  const state = await call("GET", `/api/admin/overview?${isRead ? "pageSize=1" : list}`);
   clock.sync(state.time, sentAt, Date.now());
   if (behind !== (pagePositions.at(-1) ?? "") || asked !== filter) return; // the user has changed the page
   setText(byID("clock"), `Database time ${state.time.slice(11, 19)} UTC`);
   for (const e of state.events) eventNames.set(e.id, e.name);
-  updateList(byID("events"), state.events, (e) => e.id, createEventRow, updateEventRow);
-  setText(byID("no-events"), query(filter) === "" ? "No events yet." : "No event matches.");
-  byID("no-events").hidden = state.events.length > 0 || behind !== "";
   updateList(byID("expiring"), state.expiring, (l) => l.id, createLockRow, updateLockRow);
   byID("no-expiring").hidden = state.expiring.length > 0;
+  setNumber(byID("due"), state.dueLocks);
+  if (isRead) return;
+  shown = list;
+  updateList(byID("events"), state.events, (e) => e.id, createEventRow, updateEventRow);
+  setText(byID("no-events"), state.more ? "No event matches in this part of the list; Older goes on."
+    : behind !== "" ? "No older event matches." : isFiltered ? "No event matches." : "No events yet.");
+  byID("no-events").hidden = state.events.length > 0 || behind !== "" && !isFiltered;
   const sum = (field) => state.events.reduce((n, e) => n + e[field], 0);
   setNumber(byID("sum-available"), sum("availableSeats"));
   setNumber(byID("sum-locked"), sum("lockedSeats"));
   setNumber(byID("sum-sold"), sum("soldSeats"));
   setNumber(byID("sum-oversold"), sum("oversold"));
   byID("oversold-tile").classList.toggle("alarm", sum("oversold") > 0);
-  setNumber(byID("due"), state.dueLocks);
-  lastEventID = state.events.at(-1)?.id ?? "";
+  lastEventID = state.last ?? "";
   setOff(byID("newer"), pagePositions.length === 0);
   setOff(byID("older"), !state.more);
-  byID("page-note").hidden = !state.more && pagePositions.length === 0 && query(filter) === "";
+  byID("page-note").hidden = !state.more && pagePositions.length === 0 && !isFiltered;
+  setText(byID("page-note"), `The totals count the events on this page only.${isFiltered ? " A filtered list is not refreshed: press Filter again." : ""}`);
 }
 
 const cell = (name, className, ...children) => el("td", { className, "data-name": name }, ...children);
