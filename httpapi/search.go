@@ -100,10 +100,10 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 }
 
 func (a *api) findByName(ctx context.Context, text string) (hits []hitBody, hasMore bool, err error) {
-	if err := a.overviewSemaphore.acquire(ctx, "Search"); err != nil {
+	if err := a.searchSemaphore.acquire(ctx, "Search"); err != nil {
 		return nil, false, err
 	}
-	defer a.overviewSemaphore.release()
+	defer a.searchSemaphore.release()
 	hits = []hitBody{}
 	events, _, err := a.Overview.EventSummaries(ctx, store.EventFilter{Name: text}, holdfast.ID{}, maxHits+1)
 	if err != nil {

@@ -114,6 +114,7 @@ type api struct {
 	surveySemaphore     semaphore // a survey reads all locks and bookings
 	webhookSemaphore    semaphore // a test waits for an endpoint; a replay reads many changes
 	salesSemaphore      semaphore // a report of sales reads all sold locks of an event
+	searchSemaphore     semaphore // a search by name reads many users
 }
 
 // setHumaGlobals sets huma's global variables. NewError describes errors in the OpenAPI document.
@@ -161,7 +162,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		largeAnswers:      make(semaphore, cmp.Or(s.Limits.LargeAnswers, defaultLargeAnswers)),
 		answerTimeout:     cmp.Or(s.Limits.AnswerTimeout, defaultAnswerTimeout),
 		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
-		salesSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
+		salesSemaphore: make(semaphore, 1), searchSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
