@@ -101,6 +101,7 @@ func TestConvertPlan_TakesParametersForWhatAFileLacks(t *testing.T) {
 		{"category=c&adjacency=Main,%20left/1%3DALL", bench, 200, "", `"adjacency":"ALL"`},
 		{"category=c&adjacency=Main,%20left%3DNONE&adjacency=Main-left/1%3DALL", bench, 200, "", `"adjacency":"ALL"`},
 		{"category=c&adjacency=Nowhere%3DALL", bench, 422, invalid, `"location":"query.adjacency"`},
+		{"category=c&adjacency=ALL", bench, 422, invalid, `"message":"Value 1 must be such as Main=ALL`},
 		{"", "zone,row,start,end\nHall,1,1,25\n", 422, invalid, `"location":"query.category"`},
 		{"category=c", "zone,row,start,end\nHall,1,1,25\n", 200, "", `"totalSeats":25`},
 	} {

@@ -125,11 +125,12 @@ func positions(seats []*holdfast.Seat) []point {
 // setAdjacency sets the adjacency of the rows that the values name, such as Main/1=ALL. Sections and rows have their
 // keys or their names.
 func setAdjacency(plan *holdfast.SeatingPlan, values []string) error {
-	for _, value := range values {
+	for n, value := range values {
 		at := max(0, strings.LastIndexByte(value, '='))
 		of, adjacency := value[:at], holdfast.Adjacency(strings.ToUpper(strings.TrimPrefix(value[at:], "=")))
-		if !slices.Contains(holdfast.Adjacencies(), adjacency) {
-			return &OptionError{OptionAdjacency, quoted(value) + " must be such as Main=ALL or Main/1=ALL, with LINE, NONE or ALL."}
+		if of == "" || !slices.Contains(holdfast.Adjacencies(), adjacency) {
+			what := fmt.Sprintf("Value %d must be such as Main=ALL or Main/1=ALL, with LINE, NONE or ALL.", n+1)
+			return &OptionError{OptionAdjacency, what}
 		}
 		isFound := false
 		for i := range plan.Sections {
@@ -146,7 +147,8 @@ func setAdjacency(plan *holdfast.SeatingPlan, values []string) error {
 			}
 		}
 		if !isFound {
-			return &OptionError{OptionAdjacency, "No section and no row of a section is called " + quoted(of) + "."}
+			what := fmt.Sprintf("No section and no row has the name or the key in value %d. Give one such as Main or Main/1.", n+1)
+			return &OptionError{OptionAdjacency, what}
 		}
 	}
 	return nil

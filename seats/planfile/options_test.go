@@ -68,9 +68,13 @@ func TestRead_AdjacencyOverridesWhatIsFound(t *testing.T) {
 		})
 	}
 	for value, says := range map[string]string{
-		"Main/3=ALL": "called", "main=ALL": "called", "Main/=ALL": "called", "Main": "such as", "Main=SOME": "such as", "": "such as",
+		"Main/3=ALL": "No section", "main=ALL": "No section", "Main/=ALL": "No section",
+		"Main": "such as", "Main=SOME": "such as", "": "such as", "ALL": "such as", "=ALL": "such as",
 	} {
-		wantOptionError(t, text, Options{Adjacency: []string{value}}, OptionAdjacency, says)
+		wantOptionError(t, text, Options{Adjacency: []string{"Main=ALL", value}}, OptionAdjacency, says)
+		if _, err := Read([]byte(text), Options{Adjacency: []string{"Main=ALL", value}}); err == nil || !strings.Contains(err.Error(), "alue 2") {
+			t.Errorf("%s: %v does not say which value", value, err)
+		}
 	}
 	plan, _ := readAll(t, []byte(jsonExample), Options{Adjacency: []string{"A/2=ALL"}})
 	if rows := plan.Sections[0].Rows; rows[0].Adjacency != "" || rows[1].Adjacency != holdfast.AdjacencyAll {
