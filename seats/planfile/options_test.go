@@ -134,6 +134,22 @@ func TestRead_ManyUnknownProperties(t *testing.T) {
 	if last := report[len(report)-1]; len(report) != 31 || last.Count != 171 || report[0].Count != 200 {
 		t.Error(len(report), last)
 	}
+	// Other notes don't count, and neither do those that may say which seats are accessible.
+	var r Report
+	for i := range 200 {
+		r.count(Dropped, fmt.Sprint("other ", i), 1, "")
+		r.unknown("unknown property of seats", fmt.Sprint("p", i), true)
+	}
+	r.unknown("unknown property of seats", "wheelchair", true)
+	if last := r[len(r)-1]; last.Option != OptionAccessible || last.What != `unknown property of seats "wheelchair"` || len(r) != 232 {
+		t.Error(len(r), last)
+	}
+	for i := range 200 {
+		r.unknown("unknown property of seats", fmt.Sprint("wheelchair", i), true)
+	}
+	if len(r) != 261 {
+		t.Error(len(r))
+	}
 }
 
 func TestRead_GivesSeatsACategory(t *testing.T) {

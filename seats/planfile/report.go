@@ -46,18 +46,28 @@ func (r *Report) count(kind Kind, what string, n int, example string) *Note {
 }
 
 // unknown notes a property, or a column, that the format does not have. Names may differ in every seat, so only the
-// first maxUnknown have a note of their own. isOfSeat means that it may say which seats are accessible.
+// first maxUnknown have a note of their own, and as many of those that may say which seats are accessible: isOfSeat
+// means that it may be one of them.
 func (r *Report) unknown(what, name string, isOfSeat bool) {
 	const maxUnknown, longest = 30, 40
 	what += " " + quoted(strings.ToValidUTF8(name[:min(len(name), longest)], ""))
-	if len(*r) >= maxUnknown && !slices.ContainsFunc(*r, func(n Note) bool { return n.What == what }) {
-		what, isOfSeat = "more unknown properties", false
-	}
 	isLike := func(word string) bool { return strings.Contains(plainName(name), word) }
-	note := r.count(Dropped, what, 1, "")
+	option := ""
 	if isOfSeat && slices.ContainsFunc([]string{"wheelchair", "accessib", "disab", "handicap", "rollstuhl", "barrier"}, isLike) {
-		note.Option = OptionAccessible
+		option = OptionAccessible
 	}
+	isKnown, others := false, 0
+	for _, note := range *r {
+		isKnown = isKnown || note.What == what
+		if strings.HasPrefix(note.What, "unknown ") && note.Option == option {
+			others++
+		}
+	}
+	if !isKnown && others >= maxUnknown {
+		what, option = "more unknown properties", ""
+	}
+	note := r.count(Dropped, what, 1, "")
+	note.Option = cmp.Or(note.Option, option)
 }
 
 // similarNames notes sections that are probably one, of which a part is misspelled.
