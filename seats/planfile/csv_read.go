@@ -194,18 +194,25 @@ func (r *csvReader) add(c cells, line int, separator rune) error {
 
 // addRange adds the seats of a line that has the first number and the last one.
 func (r *csvReader) addRange(w *csvRow, c *cells, line int, separator rune) error {
+	const maxDigits = 9
 	first, err := strconv.Atoi(c[colStart])
 	last, errLast := strconv.Atoi(c[colEnd])
 	switch {
-	case err != nil || errLast != nil || first < 0 || last < first || last-first >= holdfast.MaxRowSeats:
-		r.problem(line, "The start and the end must be the first and the last number of at most %d seats.", holdfast.MaxRowSeats)
+	case err != nil || errLast != nil || max(len(c[colStart]), len(c[colEnd])) > maxDigits ||
+		first < 0 || last < first || last-first >= holdfast.MaxRowSeats:
+		r.problem(line, "The start and the end must be the first and the last number of at most %d seats, and have at most %d digits.",
+			holdfast.MaxRowSeats, maxDigits)
 		return nil
 	case c[colID]+c[colX]+c[colY] != "":
 		r.problem(line, "A line with a start and an end must have no id, x and y. Write a line for each seat.")
 		return nil
 	}
+	width := 0
+	if strings.HasPrefix(c[colStart], "0") { // 01 to 12 are printed so on the tickets
+		width = len(c[colStart])
+	}
 	for n := first; n <= last; n++ {
-		c[colSeat] = strconv.Itoa(n)
+		c[colSeat] = fmt.Sprintf("%0*d", width, n)
 		if err := r.addSeat(w, c, line, separator); err != nil {
 			return err
 		}

@@ -189,7 +189,17 @@ func TestRead_RangesOfSeats(t *testing.T) {
 	if plan.TotalSeats() != 28 || len(report) > 0 || row[0].Seats[24].ID != "Hall-1-25" || order(row[1]) != "9| 11 12" {
 		t.Error(plan.TotalSeats(), report, order(row[1]))
 	}
-	for _, lines := range []string{"1,0", "a,2", "1,", ",1", "-1,1", "1,501", "1,9999999999999999999"} {
+	for ends, want := range map[string]string{"01,03": "01 02 03", "09,11": "09 10 11", "008,010": "008 009 010", "10,12": "10 11 12"} {
+		plan, _ := readAll(t, []byte("zone,row,start,end,category\nHall,1,"+ends+",c\n"), Options{Name: "file"})
+		first := plan.Sections[0].Rows[0].Seats[0]
+		if got := order(plan.Sections[0].Rows[0]); got != want || first.ID != "Hall-1-"+strings.Fields(want)[0] {
+			t.Errorf("%s: %s, and the ID %s", ends, got, first.ID)
+		}
+	}
+	for _, lines := range []string{
+		"1,0", "a,2", "1,", ",1", "-1,1", "1,501", "1,9999999999999999999", "9223372036854775800,9223372036854775807",
+		"1000000000,1000000001", "0000000001,2",
+	} {
 		c, err := Read([]byte("zone,row,start,end,category\nA,1,"+lines+",c\n"), Options{Name: "file"})
 		if err != nil || len(c.Problems) != 1 || c.Problems[0].Where != "line 2" || !strings.Contains(c.Problems[0].What, "start and the end") {
 			t.Errorf("%s: %v, %v", lines, c.Problems, err)
