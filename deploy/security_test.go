@@ -128,6 +128,7 @@ func TestDocs_SecurityNamesWhatTheCodeHas(t *testing.T) {
 		{"above 128 KiB | 4 of 128 |", "httpapi/answers.go", `smallAnswer = 128 << 10\n`},
 		{"above 128 KiB | 4 of 128 |", "httpapi/answers.go", `defaultLargeAnswers = 128\n`},
 		{"above 128 KiB | 4 of 128 |", "httpapi/shares.go", `defaultCustomerAnswers = 4\n`},
+		{"with at most 5,000 seats;", "seats/plans_sections.go", `seatsPerRead = 5_000\n`},
 		{"shared, 64 MiB in all", "seats/plans_text.go", `maxCachedText = 64 << 20\n`},
 		{"10 s, and a second for each 64 KiB", "httpapi/answers.go", `defaultAnswerTimeout = 10 \* time\.Second\s+answerStep += 640 << 10\n`},
 		{"| 16 MiB/s |", "httpapi/answers.go", `mostRate = 4 << 20\n`},

@@ -20,7 +20,8 @@ import (
 const (
 	// smallAnswer is the number of bytes up to which an answer is sent as a whole, and is not counted.
 	smallAnswer = 128 << 10
-	// defaultLargeAnswers bounds the answers above it that are being sent, and so their memory: each holds one section's text.
+	// defaultLargeAnswers bounds the answers above it that are being sent, and so their memory: each holds the text of one
+	// section, or of a few small ones that are read together.
 	defaultLargeAnswers = 128
 	// answerPiece is the length of a write.
 	answerPiece = 64 << 10

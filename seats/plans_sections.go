@@ -14,16 +14,12 @@ import (
 )
 
 // sections reads sections of a plan, written out; of is its summary, and numbers are their indexes
-// in the plan. It holds about seatsPerRead seats in memory at a
-// time. The iteration ends with the first error.
+// in the plan. It holds at most seatsPerRead seats in memory at a
+// time, or one section. The iteration ends with the first error.
 func (s *Plans) sections(ctx context.Context, of PlanSummary, numbers []int) iter.Seq2[holdfast.Section, error] {
 	return func(yield func(holdfast.Section, error) bool) {
 		for rest := numbers; len(rest) > 0; {
-			n, seats := 0, int64(0)
-			for n < len(rest) && (n == 0 || seats < seatsPerRead) {
-				seats += min(of.Sections[rest[n]].Seats, holdfast.MaxSectionSeats) // a capacity has no seats to read
-				n++
-			}
+			n := of.perRead(rest)
 			sections, err := s.readSections(ctx, of, rest[:n])
 			if err != nil {
 				yield(holdfast.Section{}, err)
@@ -39,8 +35,19 @@ func (s *Plans) sections(ctx context.Context, of PlanSummary, numbers []int) ite
 	}
 }
 
-// seatsPerRead is the number of seats after which a read takes no further section: some MiB.
+// seatsPerRead is the most seats of a read, unless it is of a single section: a MiB or so, without long notes.
 const seatsPerRead = 5_000
+
+// perRead returns how many of the sections, from the first on, one read takes. A capacity counts, although it has
+// no seats to read.
+func (s PlanSummary) perRead(numbers []int) (n int) {
+	for seats := int64(0); n < len(numbers); n++ {
+		if seats += s.Sections[numbers[n]].Seats; seats > seatsPerRead && n > 0 {
+			break
+		}
+	}
+	return n
+}
 
 // readSections reads sections by one command. A missing part may be committed, but not yet
 // known to a primary that was just elected, so the absence is confirmed.
