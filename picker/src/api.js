@@ -19,8 +19,7 @@ const maxRetryAfter = 120; // seconds
 const silenceTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
 
 export class Api {
-  offset = 0; // ms from this clock to the server's
-  #precision = Infinity; // of the offset
+  #offset = undefined; // ms from the page's monotonic clock to the server's
 
   /** @param base of the server, "" for the page's own; @param token a text, or a function that returns or promises one */
   constructor(base, token) {
@@ -61,13 +60,14 @@ export class Api {
 
   /** call sends one request and returns the JSON of the answer; it throws a Refusal. */
   async call(method, path, body, signal) {
-    const sent = Date.now();
+    const mayBeCached = path.startsWith("/api/seating-plans/");
+    const sent = performance.now();
     let response;
     let text;
     try {
       response = await fetch(this.base + path, {
         method, body: body === undefined ? undefined : JSON.stringify(body),
-        cache: path.startsWith("/api/seating-plans/") ? "default" : "no-store",
+        cache: mayBeCached ? "default" : "no-store",
         headers: await this.#headers(body === undefined ? {} : { "Content-Type": "application/json" }),
         signal: AbortSignal.any([AbortSignal.timeout(answerTimeout), ...(signal ? [signal] : [])]),
       });
@@ -78,36 +78,43 @@ export class Api {
     }
     const answer = parseJSON(text);
     if (answer === undefined && response.ok) throw new Refusal(0, { code: "NO_ANSWER", detail: "The answer is not JSON." });
-    const received = Date.now();
-    const date = Date.parse(response.headers.get("Date") ?? "");
-    if (date > 0) this.#sync(date + 500, sent, received, 500);
+    if (!mayBeCached) this.#syncDate(response, sent);
     if (answer?.createdAt && method === "POST" && response.headers.get("Idempotent-Replayed") !== "true") {
-      this.#sync(Date.parse(answer.createdAt), sent, received, 0);
+      const created = Date.parse(answer.createdAt);
+      this.#sync(created, created, sent);
     }
-    if (!response.ok) throw refusalOf(response, answer);
+    if (!response.ok) throw refusalOf(response, answer, this.now());
     return answer;
   }
 
-  #sync(time, sent, received, error) {
-    const precision = (received - sent) / 2 + error;
-    if (precision > this.#precision + 20) return;
-    this.#precision = precision;
-    this.offset = time - (sent + received) / 2;
+  // #syncDate reads the header Date, which has whole seconds.
+  #syncDate(response, sent) {
+    const date = Date.parse(response.headers.get("Date") ?? "");
+    if (date > 0) this.#sync(date, date + 1000, sent);
   }
 
-  /** now is the server's clock, in ms. */
-  now() { return Date.now() + this.offset; }
+  // #sync corrects the clock as little as an answer asks for: between sending the request and now, the server's clock was in a range.
+  // The monotonic clock does not follow a device's clock that is set, but may pause while the device sleeps.
+  #sync(from, to, sent) {
+    const [least, most] = [from - performance.now(), to - sent];
+    this.#offset = Math.min(Math.max(this.#offset ?? (least + most) / 2, least), most);
+  }
+
+  /** now is the server's clock, in ms. Before the first answer it is the device's. */
+  now() { return this.#offset === undefined ? Date.now() : performance.now() + this.#offset; }
 
   /** stream yields the messages of one connection, `{event, data, id, retry}`; it throws if the answer is an error. */
   async *stream(path, lastID, signal) {
     const broken = new AbortController();
     let watchdog = setTimeout(() => broken.abort(), answerTimeout);
+    const sent = performance.now();
     try {
       const response = await fetch(this.base + path, {
         headers: await this.#headers(lastID === "" ? {} : { "Last-Event-ID": lastID }),
         cache: "no-store", signal: AbortSignal.any([signal, broken.signal]),
       });
-      if (!response.ok) throw refusalOf(response, parseJSON(await response.text()));
+      this.#syncDate(response, sent);
+      if (!response.ok) throw refusalOf(response, parseJSON(await response.text()), this.now());
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";
       for (;;) {
@@ -144,9 +151,9 @@ function parseJSON(text) {
 }
 
 // refusalOf reads Retry-After in both of its forms.
-function refusalOf(response, problem) {
+function refusalOf(response, problem, now) {
   const header = response.headers.get("Retry-After") ?? "0";
-  const seconds = Number(header) >= 0 ? Number(header) : (Date.parse(header) - Date.now()) / 1000;
+  const seconds = Number(header) >= 0 ? Number(header) : (Date.parse(header) - now) / 1000;
   return new Refusal(response.status, problem ?? {}, Math.min(Math.max(0, seconds || 0), maxRetryAfter));
 }
 

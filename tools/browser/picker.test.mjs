@@ -170,6 +170,36 @@ test("the time runs out by the server's clock", async () => {
   expectNoErrors(page);
 });
 
+test("the countdown goes on when the device's clock is set, and is right again after the device has slept", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, { "ttl-seconds": "120" });
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  const [{ expiresAt }] = await locksOf(event);
+  const error = async () => {
+    const [, minutes, seconds] = /(\d+):(\d+)/.exec(await map.getByRole("timer").textContent());
+    return 60 * Number(minutes) + Number(seconds) - (Date.parse(expiresAt) - Date.now()) / 1000;
+  };
+  const isRight = async () => Math.abs(await error()) < 3;
+  await until("the countdown is right", isRight);
+  // skip sets one of the page's clocks, and waits until the countdown has been shown again.
+  const skip = (clock, ms) => page.evaluate(([of, by]) => {
+    const now = globalThis[of].now.bind(globalThis[of]);
+    globalThis[of].now = () => now() + by;
+    return new Promise((resolve) => { setTimeout(resolve, 600); });
+  }, [clock, ms]);
+  for (const ms of [-600_000, 1_200_000]) {
+    await skip("Date", ms);
+    assert.ok(await isRight(), `it is wrong by ${await error()} s`);
+  }
+  await skip("performance", -30_000);
+  assert.ok((await error()) > 20, "the monotonic clock has paused");
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await until("the next answer has corrected the countdown", isRight);
+  assert.deepEqual(await held(map), ["A-1-1"]);
+  expectNoErrors(page);
+});
+
 test("a lock that the shop has extended or sold does not expire on the page", async () => {
   const event = await sell(studio());
   const { page, map, user } = await show(event, { "ttl-seconds": "3" });
