@@ -1,18 +1,16 @@
 // Locks expire by the database's clock. This module estimates its offset from the
-// browser's clock.
+// browser's monotonic clock, which does not change when the clock of the device is set.
 
-let offset = 0; // database time minus browser time, in ms
-let roundTrip = Infinity; // duration of the request that the offset comes from, in ms
+let offset; // database time minus monotonic time, in ms
 
-// sync takes a database time that was in the response to a request.
-export function sync(time, sentAt, receivedAt) {
-  const duration = receivedAt - sentAt;
-  if (duration > roundTrip + 20) return; // a faster request gave a better estimate
-  roundTrip = duration;
-  offset = Date.parse(time) - (sentAt + receivedAt) / 2;
+// sync takes a database time that was in the response to a request, which was sent at a monotonic time. It changes the offset as
+// little as possible: the monotonic clock may have paused while the device slept.
+export function sync(time, sentAt) {
+  const [least, most] = [Date.parse(time) - performance.now(), Date.parse(time) - sentAt];
+  offset = Math.min(Math.max(offset ?? (least + most) / 2, least), most);
 }
 
-export const now = () => Date.now() + offset;
+export const now = () => (offset === undefined ? Date.now() : performance.now() + offset);
 
 // timeUntil returns the time until then in ms, negative for a past time.
 export const timeUntil = (time) => Date.parse(time) - now();

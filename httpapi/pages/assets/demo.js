@@ -24,11 +24,11 @@ const maxLogText = 300; // characters of a body: a seating plan is long
 // request is call, shown in the log of the page. Idempotent requests are retried.
 // timeField names a field of the result with the current database time.
 async function request(method, path, body, { idempotent = false, timeField = "" } = {}) {
-  const sentAt = Date.now();
+  const sentAt = performance.now();
   let outcome = "";
   try {
     const result = await (idempotent ? callWithRetry : call)(method, path, body);
-    if (timeField !== "") clock.sync(result[timeField], sentAt, Date.now());
+    if (timeField !== "") clock.sync(result[timeField], sentAt);
     outcome = result.status ?? "done";
     return result;
   } catch (error) {

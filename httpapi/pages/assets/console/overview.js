@@ -29,13 +29,13 @@ export function showEvents({ name = "", status = "" }) {
 
 async function showOverview() {
   const behind = pagePositions.at(-1) ?? "";
-  const sentAt = Date.now();
+  const sentAt = performance.now();
   const asked = filter;
   const isFiltered = query(filter) !== "";
   const list = query({ behind, ...filter });
   const isRead = isFiltered && shown === list; // a filtered list is read once, because a search costs more
   const state = await call("GET", `/api/admin/overview?${isRead ? "pageSize=1" : list}`);
-  clock.sync(state.time, sentAt, Date.now());
+  clock.sync(state.time, sentAt);
   if (behind !== (pagePositions.at(-1) ?? "") || asked !== filter) return; // the user has changed the page
   setText(byID("clock"), `Database time ${state.time.slice(11, 19)} UTC`);
   for (const e of state.events) eventNames.set(e.id, e.name);
