@@ -2,6 +2,7 @@
 
 import { edgesOf } from "./hall.js";
 import { roomsOf } from "./room.js";
+import { rowLabelSize } from "./rows.js";
 
 const sizes = [16, 14, 12, 10.5, 9]; // of a caption, in pixels
 const countSize = 0.85; // of the count under a name
@@ -106,11 +107,12 @@ export function captionOf(c, section, count, view, most = counted) {
 
 /**
  * nameOf is the picture of a section's name, and where it is: next to a point of the plan, inside or outside of the outline,
- * where it covers the fewest seats and, if possible, no edge. null: the section is too small for it. `pictures` keeps pictures for other scales.
+ * where it covers the fewest seats and, if possible, no edge and no label of a row. null: the section is too small for it. `pictures` keeps pictures for other scales.
  */
 export function nameOf(painter, { scale }, section) {
   const { hall, ratio, colors, context: c, pictures } = painter;
   const { box, name, middle } = section;
+  const labels = rowLabelSize(painter, { scale }) > 0 ? painter.rowLabels.grid : undefined;
   const width = (box.x1 - box.x0) * scale;
   if (width < 40 * ratio) return null;
   const font = `600 ${nameSize * ratio}px ${colors.font}`;
@@ -124,9 +126,10 @@ export function nameOf(painter, { scale }, section) {
   const [px, py, r] = [wide / 2 / scale, away / scale, hall.spacing * 0.4];
   const edges = edgesOf(section, [middle.x, middle.x - px, middle.x + px]); // an edge may be at a slant
   const [tops, bottoms] = [edges.map(([top]) => top), edges.map(([, bottom]) => bottom)];
-  for (const [y, dy] of [[Math.max(...tops), away], [Math.min(...tops), -away], [box.y0, -away], [Math.max(...bottoms), away]]) {
+  for (const [y, dy] of [[Math.max(...tops), away], [Math.min(...tops), -away], [box.y0, -away], [box.y0 - 0.6 * hall.spacing, -away], [Math.max(...bottoms), away]]) {
     let covers = 0;
     hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
+    labels?.each(middle.x - px, y + dy / scale - py, middle.x + px, y + dy / scale + py, () => { covers += 0.1; });
     const corners = [-px, px].flatMap((by) => [-py, py].map((down) => hall.sectionAt(middle.x + by, y + dy / scale + down, (s) => painter.isShown(s))));
     if (new Set(corners).size > 1) covers += 0.5; // it lies across an edge
     places.push({ x: middle.x, y, dy, covers });

@@ -4,7 +4,7 @@
 import { captionOf, kindOf, nameOf } from "./captions.js";
 import { inkOn, mix, readable } from "./color.js";
 import { accessible, companion, meets, restricted } from "./hall.js";
-import { Grid } from "./grid.js";
+import { rowLabelSize, rowLabels } from "./rows.js";
 
 const tileSize = 256; // pixels of the screen
 /** seatsFrom is how many pixels are between two seats, from which on seats are drawn. */
@@ -242,8 +242,8 @@ export class Painter {
   }
 
   #rowLabels(c, layer, area, x, y) {
-    const size = this.hall.spacing * layer.scale * 0.42;
-    if (size < 6.5 * this.ratio) return;
+    const size = rowLabelSize(this, layer);
+    if (size === 0) return;
     c.fillStyle = this.colors.soft;
     c.textAlign = "center";
     c.textBaseline = "middle";
@@ -251,7 +251,7 @@ export class Painter {
     const { labels, grid } = this.rowLabels;
     const reach = this.hall.spacing * 2;
     grid?.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (n) => {
-      if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), size * 2.2);
+      if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), reach * layer.scale * 0.46);
     });
   }
 
@@ -443,25 +443,6 @@ function shape(c, kind, r) {
     c.lineTo(-r, 0);
     c.closePath();
   } else c.arc(0, 0, r, 0, 2 * Math.PI);
-}
-
-// rowLabels are at both ends of each row, outside.
-function rowLabels(hall) {
-  const [xs, ys, labels] = [[], [], []];
-  for (const row of hall.rows) {
-    if (row.adjacency === "ALL" || row.end === row.first) continue;
-    const put = (i, j) => {
-      const far = Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]);
-      const f = far > 0 ? hall.spacing / far : 0;
-      xs.push(hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f));
-      ys.push(hall.y[i] + (hall.y[i] - hall.y[j]) * f);
-      labels.push({ text: row.label.replace(/^row\s+/i, ""), section: row.section });
-    };
-    put(row.first, Math.min(row.first + 1, row.end - 1));
-    if (row.end - row.first > 1) put(row.end - 1, row.end - 2);
-  }
-  if (labels.length === 0) return { labels };
-  return { labels, grid: new Grid(Float64Array.from(xs), Float64Array.from(ys), hall.box, hall.spacing * 8) };
 }
 
 // Layer has the pictures of one scale, by the number of their place.

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { captionOf, nameOf } from "../../picker/src/captions.js";
 import { Hall } from "../../picker/src/hall.js";
+import { rowLabels } from "../../picker/src/rows.js";
 import { accessible, expectNoErrors, until } from "./harness.mjs";
 import { chosen, click, file, held, holdfast, holds, positionOf, sell, show, studio } from "./picker.mjs";
 
@@ -134,17 +135,33 @@ test("a section's name is on the map while its seats are drawn, also when its to
   expectNoErrors(page);
 });
 
-test("the names of sections lie on no seat and across no edge, where seats are drawn at a slant too", async () => {
+test("labels of rows are at their ends and on no seat, from the zoom at which a seat is shown", async () => {
+  const { page, map } = await show(await sell(JSON.parse(file("seats/planfile/examples/arena.json"))));
+  await positionOf(map, "101-A-3");
+  const written = await writtenOn(map);
+  for (const row of ["A", "B", "C"]) assert.ok(written.includes(row), `${row} is not among ${written}`);
+  for (const plan of ["arena", "theatre"]) {
+    const hall = await hallOf(JSON.parse(file(`seats/planfile/examples/${plan}.json`)));
+    const { labels, grid } = rowLabels(hall);
+    const named = new Set(labels.map((l) => `${l.section.key} ${l.text}`));
+    for (const row of hall.rows) if (row.adjacency !== "ALL") assert.ok(named.has(`${row.section.key} ${row.label.replace("Row ", "")}`), `${row.label} of ${row.section.name} in ${plan}`);
+    labels.forEach((_, n) => assert.equal(hall.grid.nearest(grid.x[n], grid.y[n], 0.9 * hall.spacing), -1, `${plan}: a label is on a seat`));
+  }
+  expectNoErrors(page);
+});
+
+test("the names of sections lie on no seat, label of a row or edge, where seats are drawn at a slant too", async () => {
   const hall = await hallOf(JSON.parse(file("seats/planfile/examples/arena.json")));
   for (const apart of [11, 16, 23, 32]) { // pixels between two seats
     const scale = apart / hall.spacing;
-    const painter = { hall, ratio: 1, colors: { font: "sans-serif" }, context: pen, pictures: { get: () => ({}) }, isShown: () => true };
+    const painter = { hall, ratio: 1, colors: { font: "sans-serif" }, context: pen, pictures: { get: () => ({}) }, isShown: () => true, rowLabels: rowLabels(hall) };
     for (const s of hall.sections) {
       const { x, y, dy } = nameOf(painter, { scale }, s);
       pen.font = "13px sans-serif";
       const [w, h, middle] = [pen.measureText(s.name).width / 2 / scale, pen.size / 2 / scale, y + dy / scale];
       const corners = [-w, w].flatMap((by) => [-h, h].map((down) => isIn(s.outline, x + by, middle + down)));
       assert.equal(new Set(corners).size, 1, `${s.name} lies across its edge at ${apart}`);
+      if (apart >= 16) rowLabels(hall).grid.each(x - w, middle - h, x + w, middle + h, () => assert.fail(`${s.name} lies on the label of a row at ${apart}`));
       for (let i = 0; i < hall.seats; i++) {
         assert.ok(Math.abs(hall.x[i] - x) > w || Math.abs(hall.y[i] - middle) > h, `${s.name} lies on the seat ${hall.ids[i]} at ${apart}`);
       }

@@ -1,0 +1,33 @@
+// The labels of rows, which are written next to their ends.
+
+import { Grid } from "./grid.js";
+
+const from = 11; // pixels between two seats, from which on they are written
+const least = 9; // pixels of their letters
+
+/** rowLabelSize is the size of their letters at a scale; 0: they are not written. */
+export function rowLabelSize({ hall, ratio }, { scale }) {
+  const apart = hall.spacing * scale;
+  return apart < from * ratio ? 0 : Math.max(0.42 * apart, least * ratio);
+}
+
+/** rowLabels are at both ends of each row, outside, where no seat is. */
+export function rowLabels(hall) {
+  const [xs, ys, labels] = [[], [], []];
+  for (const row of hall.rows) {
+    if (row.adjacency === "ALL" || row.end === row.first) continue;
+    const put = (i, j) => {
+      const far = Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]);
+      const f = far > 0 ? hall.spacing / far : 0;
+      const [x, y] = [hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f), hall.y[i] + (hall.y[i] - hall.y[j]) * f];
+      if (hall.grid.nearest(x, y, 0.95 * hall.spacing) >= 0) return;
+      xs.push(x);
+      ys.push(y);
+      labels.push({ text: row.label.replace(/^row\s+/i, ""), section: row.section });
+    };
+    put(row.first, Math.min(row.first + 1, row.end - 1));
+    if (row.end - row.first > 1) put(row.end - 1, row.end - 2);
+  }
+  if (labels.length === 0) return { labels };
+  return { labels, grid: new Grid(Float64Array.from(xs), Float64Array.from(ys), hall.box, hall.spacing * 8) };
+}
