@@ -29,6 +29,18 @@ export class Camera {
     };
   }
 
+  /**
+   * around is the position of a scale that has a point of a box in the middle, unless the screen would then show what is outside of the
+   * box. A box that is smaller than the screen is in its middle.
+   */
+  around(scale, { x, y }, box, border = 16) {
+    const shift = (at, from, to, length) => {
+      const [low, high] = [length - border - to * scale, border - from * scale];
+      return low > high ? (low + high) / 2 : Math.min(Math.max(length / 2 - at * scale, low), high);
+    };
+    return { scale, dx: shift(x, box.x0, box.x1, this.width), dy: shift(y, box.y0, box.y1, this.height) };
+  }
+
   /** zoomed is the position after zooming by a factor around a point of the screen. */
   zoomed(factor, x, y) {
     const scale = this.#bounded(this.scale * factor);

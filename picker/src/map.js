@@ -116,7 +116,7 @@ export class SeatMap {
     const c = this.#camera;
     const whole = c.fitting(section.box);
     const scale = (1.2 * seatsFrom) / this.hall.spacing;
-    this.#goTo(whole.scale >= scale ? whole : { scale, dx: c.width / 2 - at.x * scale, dy: c.height / 2 - at.y * scale });
+    this.#goTo(whole.scale >= scale ? whole : c.around(scale, at, section.box));
   }
 
   /** focusSeat brings the keyboard to a seat, and the seat into view. */
@@ -126,14 +126,18 @@ export class SeatMap {
     this.#setFocus({ seat }, takesFocus);
   }
 
+  // #reveal brings a seat into view, with as much of its section as there is room for.
   #reveal(seat) {
     const c = this.#camera;
     const target = this.#animation?.to ?? c;
-    const scale = Math.max(target.scale, seatSize * 0.6 / this.hall.spacing);
-    const [x, y] = [this.hall.x[seat] * scale + (scale === target.scale ? target.dx : NaN), this.hall.y[seat] * scale + (scale === target.scale ? target.dy : NaN)];
+    const at = { x: this.hall.x[seat], y: this.hall.y[seat] };
+    const [x, y] = [at.x * target.scale + target.dx, at.y * target.scale + target.dy];
     const border = Math.min(48, c.width / 6, c.height / 6);
-    if (x >= border && y >= border && x <= c.width - border && y <= c.height - border) return;
-    this.#goTo({ scale, dx: c.width / 2 - this.hall.x[seat] * scale, dy: c.height / 2 - this.hall.y[seat] * scale });
+    const isLarge = target.scale * this.hall.spacing >= seatSize * 0.6;
+    if (isLarge && x >= border && y >= border && x <= c.width - border && y <= c.height - border) return;
+    const { box } = this.hall.section(seat);
+    const whole = Math.max(Math.min(c.fitting(box, border).scale, seatSize / this.hall.spacing), (seatSize * 0.6) / this.hall.spacing);
+    this.#goTo(c.around(isLarge ? target.scale : whole, at, box, border));
   }
 
   #resize() {

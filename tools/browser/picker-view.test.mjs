@@ -135,6 +135,28 @@ test("a section's name is on the map while its seats are drawn, also when its to
   expectNoErrors(page);
 });
 
+for (const viewport of [{ width: 1280, height: 900 }, { width: 390, height: 844 }]) {
+  test(`the best available seats are shown among the other seats of their section, ${viewport.width} pixels wide`, async () => {
+    const { page, map } = await show(await sell(JSON.parse(file("seats/planfile/examples/arena.json"))), {}, { viewport });
+    await map.evaluate((e) => e.best(4));
+    // The least share of a quarter of the map that has a color.
+    const least = () => map.evaluate((e) => {
+      const canvas = e.shadowRoot.querySelector("canvas");
+      const [width, height] = [canvas.width >> 1, canvas.height >> 1];
+      return Math.min(...[[0, 0], [width, 0], [0, height], [width, height]].map((at) => {
+        const pixels = new Uint32Array(canvas.getContext("2d").getImageData(...at, width, height).data.buffer);
+        return pixels.filter((p) => p !== 0xffffffff).length / pixels.length;
+      }));
+    });
+    await until("seats are in all quarters of the map", async () => {
+      const share = await least();
+      if (share > 0.3) return true;
+      throw new Error(`a quarter is empty but for ${share}`);
+    });
+    expectNoErrors(page);
+  });
+}
+
 test("labels of rows are at their ends and on no seat, from the zoom at which a seat is shown", async () => {
   const { page, map } = await show(await sell(JSON.parse(file("seats/planfile/examples/arena.json"))));
   await positionOf(map, "101-A-3");
