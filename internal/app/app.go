@@ -17,6 +17,7 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -35,6 +36,7 @@ type App struct {
 	leases   func() error // closes the lease store
 	rates    func() error // closes the rate limiter's store
 	boot     boot
+	work     *corejobs.Set
 	findings *keptFindings
 
 	stopping atomic.Bool
@@ -71,7 +73,7 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics}
+	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics, work: newWork(engine, c, metrics)}
 	a.findings = newKeptFindings(now, a.find)
 	metrics.RegisterMongoDB(a.mongoDBIsUp)
 	if telemetry.IsTerminal(os.Stderr) {

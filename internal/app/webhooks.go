@@ -40,20 +40,3 @@ func (a *App) tellWebhooks(ctx context.Context, run jobs.Run) (jobs.Counts, erro
 	}
 	return counts, err
 }
-
-// purgeDeliveries removes the deliveries of changes that are removed.
-func (a *App) purgeDeliveries(ctx context.Context, run jobs.Run) error {
-	keep := a.Config.ChangesRetention.Age
-	if keep == 0 {
-		return nil
-	}
-	now, err := a.DB.Now(ctx)
-	for err == nil && ctx.Err() == nil {
-		var n int64
-		if n, err = a.Webhooks.Purge(ctx, now.Add(-keep)); n == 0 {
-			break
-		}
-		run.Advanced()
-	}
-	return errors.Join(err, ctx.Err())
-}

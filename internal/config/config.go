@@ -15,6 +15,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
+	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
@@ -114,6 +115,16 @@ func (c *Config) Engine() core.Settings {
 	return core.Settings{
 		Database: c.MongoDBDatabase, LockDefaultTTL: c.LockDefaultTTL, LockMaxTTL: c.LockMaxTTL, PaymentMaxTTL: c.PaymentMaxTTL,
 		SweepBatch: c.SweepBatch, MaxSeatsPerLock: c.MaxSeatsPerLock, MaxActiveLocksPerUser: c.MaxActiveLocksPerUser,
+	}
+}
+
+// Jobs returns the settings of the jobs.
+func (c *Config) Jobs() corejobs.Settings {
+	return corejobs.Settings{
+		LockExpiryInterval: c.LockExpiryInterval, BookingExpiryInterval: c.BookingExpiryInterval, ReconcileInterval: c.ReconcileInterval,
+		LockExpiryMaxDuration: c.LockExpiryMaxDuration, BookingExpiryMaxDuration: c.BookingExpiryMaxDuration,
+		ReconcileMaxDuration: c.ReconcileMaxDuration, RecoveryMaxDuration: c.RecoveryMaxDuration,
+		EndedRetention: c.EndedRetention.Age, ChangesRetention: c.ChangesRetention.Age, ArchiveAfter: c.ArchiveAfter,
 	}
 }
 

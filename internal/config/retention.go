@@ -3,10 +3,9 @@ package config
 import (
 	"fmt"
 	"time"
-)
 
-// minRetention is longer than the payment windows and the retries of clients.
-const minRetention = 24 * time.Hour
+	"github.com/holdfast-dev/holdfast/internal/corejobs"
+)
 
 // Retention is how long documents are kept.
 type Retention struct {
@@ -20,7 +19,7 @@ func (r *Retention) UnmarshalText(text []byte) error {
 		return nil
 	}
 	age, err := time.ParseDuration(string(text))
-	if err != nil || age != 0 && age < minRetention {
+	if err != nil || age != 0 && age < corejobs.MinRetention {
 		return fmt.Errorf("%q is not a valid retention: use off, 0, or at least 24h, such as 720h", text)
 	}
 	r.Age = age
