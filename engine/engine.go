@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -19,6 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -53,19 +55,22 @@ type Engine struct {
 // says how to solve the problem.
 func Open(ctx context.Context, o Options) (*Engine, error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	c, err := core.Connect(ctx, core.Options{URI: o.URI, Log: o.Log, Settings: core.Settings{
+	c, err := core.Connect(ctx, core.Options{URI: o.URI, Log: o.Log, Collections: jobs.Collections(), Settings: core.Settings{
 		Database: o.Database, LockDefaultTTL: o.LockDefaultTTL, LockMaxTTL: o.LockMaxTTL, PaymentMaxTTL: o.PaymentMaxTTL,
 		SweepBatch: o.SweepBatch, MaxSeatsPerLock: o.MaxSeatsPerLock, MaxActiveLocksPerUser: o.MaxActiveLocksPerUser,
 	}})
 	if err != nil {
 		return nil, err
 	}
-	_, err = core.EnsureSchema(ctx, c.DB, o.Log, core.Collections()...)
+	_, err = core.EnsureSchema(ctx, c.DB, o.Log, collections()...)
 	if err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
 	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
+
+// collections returns the collections that a worker has too.
+func collections() []mongodb.Collection { return slices.Concat(core.Collections(), jobs.Collections()) }
 
 // Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
