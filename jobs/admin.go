@@ -25,7 +25,7 @@ type LeaseState struct {
 // States returns the state of all jobs, and the leader's lease. If the lease
 // store can't read the leader's lease, it is not asked for the jobs'.
 func (r *Runner) States(ctx context.Context) (states []State, leader LeaseState, err error) {
-	leader = r.leaseState(ctx, LeaderLease)
+	leader = r.leaseState(ctx, r.Leader)
 	for _, job := range r.jobs {
 		s := State{Job: job, Lease: LeaseState{Name: LeaseOf(job.Name)}}
 		if leader.Known {
@@ -132,7 +132,7 @@ func refusal(skipErr error) error {
 // job, such as leader. A run in progress is cancelled when its process next
 // renews the lease.
 func (r *Runner) FreeLease(ctx context.Context, name string) (LeaseState, error) {
-	if _, found := r.job(name); !found && LeaseOf(name) != LeaderLease {
+	if _, found := r.job(name); !found && LeaseOf(name) != r.Leader {
 		return LeaseState{}, errNoSuchJob()
 	}
 	key := LeaseOf(name)

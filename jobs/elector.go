@@ -68,20 +68,20 @@ type loggedState struct {
 // delay is the time to the next attempt.
 func (e *elector) campaign(ctx context.Context, logged *loggedState) (l Lease, deadline time.Time, delay time.Duration) {
 	r, sent := e.runner, e.runner.Clock()
-	l, err := r.Leases.Acquire(ctx, LeaderLease, r.Holder)
+	l, err := r.Leases.Acquire(ctx, r.Leader, r.Holder)
 	took := r.Clock.Since(sent)
 	if ctx.Err() != nil && err != nil {
 		return nil, time.Time{}, 0
 	}
-	r.Metrics.acquired(LeaderLease, err, took)
+	r.Metrics.acquired(r.Leader, err, took)
 	var storeErr *error
 	if _, unavailable := IsUnavailable(err); unavailable {
 		storeErr = &err
 	}
 	if e.storeErr.Swap(storeErr) != nil && storeErr == nil {
-		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", LeaderLease))
+		r.Log.InfoContext(ctx, "The lease store is available again", slog.String("lockKey", r.Leader))
 	}
-	line := leaseLine{key: LeaderLease, acquired: err == nil, duration: took}
+	line := leaseLine{key: r.Leader, acquired: err == nil, duration: took}
 	if err == nil {
 		*logged = loggedState{}
 		r.logLease(ctx, r.Log, slog.LevelInfo, "Lease acquired", line, holderAttr(r.Holder))
@@ -128,7 +128,7 @@ func (e *elector) lead(ctx context.Context, l Lease, deadline time.Time) {
 	keeper := Keeper{Terms: r.Terms, Clock: r.Clock, OnRenew: func(deadline time.Time) { e.until.Store(&deadline) }}
 	lost := keeper.Keep(ctx, l, deadline)
 	e.until.Store(nil)
-	line := leaseLine{key: LeaderLease, duration: r.Clock.Since(since)}
+	line := leaseLine{key: r.Leader, duration: r.Clock.Since(since)}
 	if lost != nil {
 		r.logLease(ctx, r.Log, slog.LevelWarn, "Lease lost", line, holderAttr(r.Holder), reasonAttr(lost), errorAttr(lost))
 	}

@@ -146,9 +146,9 @@ func (r *Runner) acquire(ctx context.Context, run Run, o exclusive) (runLease, e
 }
 
 // level is the level of a line about a lease that was not acquired. A process that starts tries several
-// times a second, so it says the same only once.
+// times a second, and one that schedules tries at each tick, so it says the same only once.
 func (r *Runner) level(run Run, level slog.Level, state string) slog.Level {
-	if before, _ := r.told.Swap(run.Job, state); run.Trigger == Startup && before == state {
+	if before, _ := r.told.Swap(run.Job, state); run.Trigger != Manual && before == state {
 		return slog.LevelDebug
 	}
 	return level

@@ -117,6 +117,9 @@ func TestRunExclusive_SkipsAJobWhoseLeaseIsHeld(t *testing.T) {
 		p.count(t, "holdfast_lease_acquisitions_total", "lease=j", "outcome=contention") != 1 || len(env.Log.Lines("Lease contention")) != 1 {
 		t.Errorf("%d runs, records %v", runs.Load(), p.runs(t, "j"))
 	}
+	if _, err = p.RunExclusive(t.Context(), j, jobs.Scheduled); err != nil || len(env.Log.Lines("INFO Lease contention")) != 1 {
+		t.Errorf("the next tick says it again: %v", err)
+	}
 	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -12,10 +13,12 @@ import (
 
 // Options of a Runner.
 type Options struct {
-	Log     *slog.Logger
-	Clock   mongodb.Clock
-	Holder  string // this process, as NewHolder names it
-	Leases  LeaseStore
+	Log    *slog.Logger
+	Clock  mongodb.Clock
+	Holder string // this process, as NewHolder names it
+	Leases LeaseStore
+	// Leader names the lease of the process that schedules these jobs; LeaderLease if it is empty.
+	Leader  string
 	Terms   LeaseTerms
 	History *History
 	Metrics *Metrics
@@ -40,6 +43,7 @@ type Runner struct {
 
 // New returns a runner of jobs.
 func New(o Options, jobs ...Job) *Runner {
+	o.Leader = cmp.Or(o.Leader, LeaderLease)
 	r := &Runner{Options: o, jobs: jobs, localLeases: NewLocalLeases()}
 	r.manualCtx, r.stopManual = context.WithCancel(context.Background())
 	r.elector = &elector{runner: r}
@@ -105,7 +109,7 @@ var modes = []Mode{ModeRedis, ModeMongo, ModeNone, ModeWaiting, ModeSingleInstan
 // Mode asks whether the lease store answers, and whether the leases can be acquired. The
 // error is the store's.
 func (r *Runner) Mode(ctx context.Context) (Mode, error) {
-	names := []string{LeaderLease}
+	names := []string{r.Leader}
 	for _, j := range r.jobs {
 		names = append(names, LeaseOf(j.Name))
 	}
