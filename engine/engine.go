@@ -1,5 +1,10 @@
 // Package engine is Holdfast for use in a Go program, without HTTP: open it on a MongoDB
-// replica set, acquire seats, book them, and call Sweep.
+// replica set, make seating plans and events, acquire seats and book them.
+//
+// Call Recover at the start, and then Run until the program ends, in a goroutine. Run does
+// the work that recurs: it expires due locks and bookings, checks the counters, numbers the
+// changes, and removes what is old. Without it, and without a worker of Holdfast, the
+// database grows without end.
 //
 // Engines on one database may run in any number of processes, together with Holdfast's API
 // and workers: MongoDB's transactions keep the seats consistent. The packages seats and
@@ -44,6 +49,7 @@ type Options struct {
 // Engine is the inventory, the bookings and their expiry on one database.
 type Engine struct {
 	Users    *users.Service
+	Plans    *seats.Plans
 	Seats    *seats.Service
 	Bookings *booking.Service
 
@@ -66,7 +72,7 @@ func Open(ctx context.Context, o Options) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
-	return &Engine{Users: c.Users, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
+	return &Engine{Users: c.Users, Plans: c.Plans, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
 }
 
 // collections returns the collections that a worker has too.
@@ -75,14 +81,15 @@ func collections() []mongodb.Collection { return slices.Concat(core.Collections(
 // Close waits for commands in flight, at most until ctx ends, and disconnects.
 func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
 
-// Sweep expires due locks and bookings. Call it about every minute. Several sweeps may run
-// at the same time, in any process.
+// Sweep expires due locks and bookings. A program that does not call Run calls it about every minute.
+// Several sweeps may run at the same time, in any process. It neither numbers changes nor
+// removes what is old.
 func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
-	locks, err := e.core.Sweeper.SweepLocks(ctx, e.run(holdfast.EndedByLockExpiry))
+	locks, err := e.core.Sweeper.SweepLocks(ctx, e.newRun(holdfast.EndedByLockExpiry))
 	if err != nil {
 		return locks, err
 	}
-	run := e.run(holdfast.EndedByBookingExpiry)
+	run := e.newRun(holdfast.EndedByBookingExpiry)
 	run.Initiated = true
 	bookings, err := e.core.Sweeper.SweepBookings(ctx, run)
 	e.findCorrupt(ctx)
@@ -112,7 +119,7 @@ func (e *Engine) findCorrupt(ctx context.Context) {
 // EVENT_NOT_FOUND. After any other error call it again; a worker of Holdfast carries it out too.
 func (e *Engine) CancelEvent(ctx context.Context, id holdfast.ID) (expiry.Report, error) {
 	canceller := &expiry.Canceller{Sweeper: e.core.Sweeper}
-	run := e.run(holdfast.EndedByEventCancel)
+	run := e.newRun(holdfast.EndedByEventCancel)
 	var err error
 	if run.ID, err = canceller.Ask(ctx, id); err != nil {
 		return expiry.Report{}, err
@@ -120,7 +127,7 @@ func (e *Engine) CancelEvent(ctx context.Context, id holdfast.ID) (expiry.Report
 	return canceller.Run(ctx, run)
 }
 
-func (e *Engine) run(job holdfast.EndedBy) expiry.Run {
+func (e *Engine) newRun(job holdfast.EndedBy) expiry.Run {
 	id := mongodb.NewRunID(string(job), mongodb.SystemTime())
 	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}
 }

@@ -103,6 +103,59 @@ func ExampleCodeOf() {
 	// "SEATS_UNAVAILABLE"
 }
 
+// A program that only embeds the engine makes a plan of a hall and sells a seat, while Run expires unpaid locks, numbers
+// changes and removes what is old.
+func ExampleEngine_Run() {
+	ctx, stop := context.WithCancel(context.Background())
+	e, _, user := open(ctx)
+	defer closeEngine(context.WithoutCancel(ctx), e)
+	ended := make(chan error)
+	go func() {
+		ended <- e.Run(ctx, engine.RunOptions{Intervals: map[string]time.Duration{"lock-expiry": time.Second}})
+	}()
+
+	plan, _, err := e.Plans.Create(ctx, holdfast.SeatingPlan{
+		Name: "Small hall", Categories: []holdfast.Category{{Key: "A", Name: "Stalls"}},
+		Sections: []holdfast.Section{{Key: "S", Name: "Stalls", Category: "A", Rows: []holdfast.Row{{Key: "1", Count: 2}}}},
+	}, holdfast.CreationKey{Key: "small-hall"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	sale, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{Name: "Premiere", Seating: holdfast.Seating{PlanID: plan.ID}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	first, second := holdfast.Wish{SeatIDs: []string{"S-1-1"}}, holdfast.Wish{SeatIDs: []string{"S-1-2"}}
+	sold := acquire(ctx, e, holdfast.LockRequest{EventID: sale.ID, UserID: user, Seats: 1, Wish: first})
+	booking, _, err := e.Bookings.CreateBooking(ctx, holdfast.BookingRequest{
+		EventID: sale.ID, UserID: user, LockID: sold.ID, Window: holdfast.Until{For: 15 * time.Minute},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := e.Bookings.ConfirmBooking(ctx, booking.ID, holdfast.Charge{Reference: "payment-4712"}); err != nil {
+		log.Fatal(err)
+	}
+	past := holdfast.Until{At: time.Now().Add(-time.Minute)}
+	due := acquire(ctx, e, holdfast.LockRequest{EventID: sale.ID, UserID: user, Seats: 1, Wish: second, Until: past})
+	for tick := time.Tick(50 * time.Millisecond); due.Status == holdfast.LockActive; <-tick {
+		if due, err = e.Seats.GetLock(ctx, due.ID); err != nil {
+			log.Fatal(err)
+		}
+	}
+	stop()
+	fmt.Println(due.Status, <-ended)
+	// Output: EXPIRED <nil>
+}
+
+func acquire(ctx context.Context, e *engine.Engine, r holdfast.LockRequest) holdfast.Lock {
+	lock, _, err := e.Seats.AcquireLock(ctx, r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return lock
+}
+
 // Unpaid seats become available again.
 func ExampleEngine_Sweep() {
 	ctx := context.Background()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/corejobs"
 )
 
 func TestLeaseStore_FollowsTheSettings(t *testing.T) {
@@ -83,6 +84,13 @@ func parse(t *testing.T, settings string) *config.Config {
 		t.Fatal(err)
 	}
 	return c
+}
+
+// A program that embeds the engine gets the same defaults.
+func TestJobs_HaveTheDefaultsOfTheLibrary(t *testing.T) {
+	if got, want := parse(t, "").Jobs(), corejobs.Defaults(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
 }
 
 // The engine checks its settings by the names of its own options; an operator reads the

@@ -26,6 +26,16 @@ type Settings struct {
 	ArchiveAfter                                    time.Duration
 }
 
+// Defaults returns the default settings.
+func Defaults() Settings {
+	const sweeps, passes, month = 5 * time.Minute, 30 * time.Minute, 30 * 24 * time.Hour
+	return Settings{
+		LockExpiryInterval: time.Minute, BookingExpiryInterval: time.Minute, ReconcileInterval: 15 * time.Minute,
+		LockExpiryMaxDuration: sweeps, BookingExpiryMaxDuration: sweeps, ReconcileMaxDuration: passes, RecoveryMaxDuration: passes,
+		EndedRetention: month, ChangesRetention: month, ArchiveAfter: month,
+	}
+}
+
 // MinRetention is longer than the payment windows and the retries of clients.
 const MinRetention = 24 * time.Hour
 
