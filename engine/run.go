@@ -13,7 +13,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
@@ -54,7 +53,7 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := o.choose((&corejobs.Set{Core: e.core, Settings: settings}).List())
+	list, err := o.choose((&core.Jobs{Core: e.core, JobSettings: settings}).List())
 	if err != nil {
 		return err
 	}
@@ -80,8 +79,8 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) error {
 }
 
 // settings returns the settings of the jobs.
-func (o RunOptions) settings() (corejobs.Settings, error) {
-	s := corejobs.Defaults()
+func (o RunOptions) settings() (core.JobSettings, error) {
+	s := core.DefaultJobs()
 	for _, r := range []struct {
 		name   string
 		option time.Duration
@@ -90,8 +89,8 @@ func (o RunOptions) settings() (corejobs.Settings, error) {
 		switch {
 		case r.option == Forever:
 			*r.age = 0
-		case r.option != 0 && r.option < corejobs.MinRetention:
-			return s, fmt.Errorf("%s is %v, but must be at least %v: raise it, or set it to Forever", r.name, r.option, corejobs.MinRetention)
+		case r.option != 0 && r.option < core.MinRetention:
+			return s, fmt.Errorf("%s is %v, but must be at least %v: raise it, or set it to Forever", r.name, r.option, core.MinRetention)
 		default:
 			*r.age = cmp.Or(r.option, *r.age)
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
@@ -36,7 +35,7 @@ type App struct {
 	leases   func() error // closes the lease store
 	rates    func() error // closes the rate limiter's store
 	boot     boot
-	work     *corejobs.Set
+	work     *core.Jobs
 	findings *keptFindings
 
 	stopping atomic.Bool

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
+	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
@@ -96,7 +96,7 @@ func (b *boot) recovery() string {
 // and /readyz says so.
 func (a *App) recover(ctx context.Context) {
 	start := a.DB.Clock()()
-	result, err := a.Jobs.RunAtBoot(ctx, a.recoveryJob(), a.Jobs.PassedSince(corejobs.RecoveryName, a.boot.at))
+	result, err := a.Jobs.RunAtBoot(ctx, a.recoveryJob(), a.Jobs.PassedSince(core.RecoveryName, a.boot.at))
 	state := recoveryFailed
 	switch {
 	case result.Outcome == jobs.Skipped && err == nil:
@@ -118,7 +118,7 @@ func (a *App) recover(ctx context.Context) {
 
 // othersPass is how the pass of another process ended.
 func (a *App) othersPass(ctx context.Context) string {
-	if leftOver, err := a.Jobs.LeftOver(ctx, corejobs.RecoveryName, a.boot.at); err == nil && leftOver {
+	if leftOver, err := a.Jobs.LeftOver(ctx, core.RecoveryName, a.boot.at); err == nil && leftOver {
 		return recoveryLeftOver
 	}
 	return recoveryCompleted

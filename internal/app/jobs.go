@@ -9,15 +9,14 @@ import (
 	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
 // newWork returns the engine's jobs with the settings and metrics of a process.
-func newWork(engine *core.Core, c *config.Config, metrics *telemetry.Metrics) *corejobs.Set {
-	return &corejobs.Set{
-		Core: engine, Settings: c.Jobs(),
+func newWork(engine *core.Core, c *config.Config, metrics *telemetry.Metrics) *core.Jobs {
+	return &core.Jobs{
+		Core: engine, JobSettings: c.Jobs(),
 		Archived: func(events int) { metrics.EventsArchived.Add(float64(events)) },
 		Oversold: func(events int) { metrics.OversoldEvents.Set(float64(events)) },
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/holdfast-dev/holdfast/internal/core"
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 )
 
@@ -119,8 +118,8 @@ func (c *Config) Engine() core.Settings {
 }
 
 // Jobs returns the settings of the jobs.
-func (c *Config) Jobs() corejobs.Settings {
-	return corejobs.Settings{
+func (c *Config) Jobs() core.JobSettings {
+	return core.JobSettings{
 		LockExpiryInterval: c.LockExpiryInterval, BookingExpiryInterval: c.BookingExpiryInterval, ReconcileInterval: c.ReconcileInterval,
 		LockExpiryMaxDuration: c.LockExpiryMaxDuration, BookingExpiryMaxDuration: c.BookingExpiryMaxDuration,
 		ReconcileMaxDuration: c.ReconcileMaxDuration, RecoveryMaxDuration: c.RecoveryMaxDuration,

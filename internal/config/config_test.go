@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-dev/holdfast/internal/config"
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
+	"github.com/holdfast-dev/holdfast/internal/core"
 )
 
 func TestLeaseStore_FollowsTheSettings(t *testing.T) {
@@ -88,7 +88,7 @@ func parse(t *testing.T, settings string) *config.Config {
 
 // A program that embeds the engine gets the same defaults.
 func TestJobs_HaveTheDefaultsOfTheLibrary(t *testing.T) {
-	if got, want := parse(t, "").Jobs(), corejobs.Defaults(); got != want {
+	if got, want := parse(t, "").Jobs(), core.DefaultJobs(); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-dev/holdfast/internal/corejobs"
+	"github.com/holdfast-dev/holdfast/internal/core"
 )
 
 // Retention is how long documents are kept.
@@ -19,7 +19,7 @@ func (r *Retention) UnmarshalText(text []byte) error {
 		return nil
 	}
 	age, err := time.ParseDuration(string(text))
-	if err != nil || age != 0 && age < corejobs.MinRetention {
+	if err != nil || age != 0 && age < core.MinRetention {
 		return fmt.Errorf("%q is not a valid retention: use off, 0, or at least 24h, such as 720h", text)
 	}
 	r.Age = age

@@ -1,5 +1,4 @@
-// Package corejobs has the jobs of the engine, for the processes of internal/app and for package engine.
-package corejobs
+package core
 
 import (
 	"context"
@@ -10,14 +9,13 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
-	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
-// Settings are the intervals and limits of the jobs, and how long documents are kept.
-type Settings struct {
+// JobSettings are the intervals and limits of the jobs, and how long documents are kept.
+type JobSettings struct {
 	LockExpiryInterval, LockExpiryMaxDuration       time.Duration
 	BookingExpiryInterval, BookingExpiryMaxDuration time.Duration
 	ReconcileInterval, ReconcileMaxDuration         time.Duration
@@ -26,10 +24,10 @@ type Settings struct {
 	ArchiveAfter                                    time.Duration
 }
 
-// Defaults returns the default settings.
-func Defaults() Settings {
+// DefaultJobs returns the default settings.
+func DefaultJobs() JobSettings {
 	const sweeps, passes, month = 5 * time.Minute, 30 * time.Minute, 30 * 24 * time.Hour
-	return Settings{
+	return JobSettings{
 		LockExpiryInterval: time.Minute, BookingExpiryInterval: time.Minute, ReconcileInterval: 15 * time.Minute,
 		LockExpiryMaxDuration: sweeps, BookingExpiryMaxDuration: sweeps, ReconcileMaxDuration: passes, RecoveryMaxDuration: passes,
 		EndedRetention: month, ChangesRetention: month, ArchiveAfter: month,
@@ -45,10 +43,10 @@ const (
 	retentionTimeout  = 30 * time.Minute
 )
 
-// Set is the jobs of one engine.
-type Set struct {
-	*core.Core
-	Settings
+// Jobs are the jobs of one engine.
+type Jobs struct {
+	*Core
+	JobSettings
 
 	// Callbacks for metrics. Each of them may be nil.
 	Archived func(events int)
@@ -56,7 +54,7 @@ type Set struct {
 }
 
 // List lists the jobs that a process schedules. A job is a name, an interval and a function.
-func (s *Set) List() []jobs.Job {
+func (s *Jobs) List() []jobs.Job {
 	return []jobs.Job{
 		{Name: "lock-expiry", Interval: s.LockExpiryInterval, MaxDuration: s.LockExpiryMaxDuration, Do: s.searched(s.sweepLocks)},
 		{Name: "booking-expiry", Interval: s.BookingExpiryInterval, MaxDuration: s.BookingExpiryMaxDuration, Do: s.searched(s.sweepBookings)},
@@ -68,7 +66,7 @@ func (s *Set) List() []jobs.Job {
 }
 
 // searched wraps a job: before each run it loads the corrupt documents that are known, and after the run it asks for a search.
-func (s *Set) searched(
+func (s *Jobs) searched(
 	do func(context.Context, jobs.Run) (jobs.Counts, error),
 ) func(context.Context, jobs.Run) (jobs.Counts, error) {
 	return func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
@@ -81,7 +79,7 @@ func (s *Set) searched(
 }
 
 // Canceller reports its progress to a run.
-func (s *Set) Canceller(run jobs.Run) *expiry.Canceller {
+func (s *Jobs) Canceller(run jobs.Run) *expiry.Canceller {
 	return &expiry.Canceller{Sweeper: s.Sweeper, TakesTurns: true, OnProgress: func(ctx context.Context, report expiry.Report) {
 		run.Report(ctx, run.Earlier.Add(jobs.Counts(report)))
 	}}
@@ -91,7 +89,7 @@ func (s *Set) Canceller(run jobs.Run) *expiry.Canceller {
 const cancelRetryDelay = time.Second
 
 // cancelEvent cancels the event of a run. It retries until that is done, or until another run has precedence.
-func (s *Set) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+func (s *Jobs) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	for {
 		report, err := s.Canceller(run).Run(ctx, expiry.Run{Run: inventory.Run{ID: run.ID}, Log: run.Log})
 		run.Earlier = run.Earlier.Add(jobs.Counts(report))
@@ -114,7 +112,7 @@ func (s *Set) cancelEvent(ctx context.Context, run jobs.Run) (jobs.Counts, error
 const RecoveryName = "recovery"
 
 // RecoveryJob returns the job recovery with one of its passes.
-func (s *Set) RecoveryJob(pass func(context.Context, string, *slog.Logger) (recovery.Report, error)) jobs.Job {
+func (s *Jobs) RecoveryJob(pass func(context.Context, string, *slog.Logger) (recovery.Report, error)) jobs.Job {
 	return jobs.Job{Name: RecoveryName, MaxDuration: s.RecoveryMaxDuration,
 		Do: s.searched(func(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 			report, err := pass(ctx, run.ID, run.Log)
@@ -122,12 +120,12 @@ func (s *Set) RecoveryJob(pass func(context.Context, string, *slog.Logger) (reco
 		})}
 }
 
-func (s *Set) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+func (s *Jobs) sweepLocks(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	report, err := s.Sweeper.SweepLocks(ctx, sweep(run, holdfast.EndedByLockExpiry))
 	return jobs.Counts(report), err
 }
 
-func (s *Set) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+func (s *Jobs) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	bookings := sweep(run, holdfast.EndedByBookingExpiry)
 	bookings.Initiated = true
 	report, err := s.Sweeper.SweepBookings(ctx, bookings)
@@ -138,13 +136,13 @@ func sweep(run jobs.Run, by holdfast.EndedBy) expiry.Run {
 	return expiry.Run{Run: inventory.Run{By: by, ID: run.ID}, Log: run.Log}
 }
 
-func (s *Set) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+func (s *Jobs) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	report, err := s.Recovery.Reconcile(ctx, run.ID, run.Log)
 	return s.recovered(run, report, err)
 }
 
 // recovered reports the result of a recovery pass to its run.
-func (s *Set) recovered(run jobs.Run, report recovery.Report, err error) (jobs.Counts, error) {
+func (s *Jobs) recovered(run jobs.Run, report recovery.Report, err error) (jobs.Counts, error) {
 	if s.Oversold != nil {
 		s.Oversold(report.Oversold)
 	}
@@ -158,7 +156,7 @@ func (s *Set) recovered(run jobs.Run, report recovery.Report, err error) (jobs.C
 }
 
 // retain removes locks and bookings that ended long ago, archives past events, and removes old records of changes and deliveries.
-func (s *Set) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+func (s *Jobs) retain(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
 	var purged expiry.Report
 	var err error
 	if s.EndedRetention > 0 || run.Trigger == jobs.Manual { // the log of a manual run says that it is off

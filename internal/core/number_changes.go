@@ -1,4 +1,4 @@
-package corejobs
+package core
 
 import (
 	"context"
@@ -22,7 +22,7 @@ const (
 
 // numberChanges gives committed changes their numbers, as long as its process leads. A manual run ends when all changes
 // that waited at its start have one, however many are made during the run.
-func (s *Set) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
+func (s *Jobs) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Counts, err error) {
 	wait, isWoken := s.Changes.RecordWaker(numberPollInterval), false
 	for {
 		n, err := s.Changes.Number(ctx)
@@ -59,7 +59,7 @@ func (s *Set) numberChanges(ctx context.Context, run jobs.Run) (counts jobs.Coun
 }
 
 // purgeChanges removes records of changes that are too old.
-func (s *Set) purgeChanges(ctx context.Context, run jobs.Run) (removed int64, err error) {
+func (s *Jobs) purgeChanges(ctx context.Context, run jobs.Run) (removed int64, err error) {
 	keep := s.ChangesRetention
 	if keep == 0 {
 		return 0, nil
@@ -80,7 +80,7 @@ func (s *Set) purgeChanges(ctx context.Context, run jobs.Run) (removed int64, er
 }
 
 // purgeDeliveries removes the deliveries of changes that are removed.
-func (s *Set) purgeDeliveries(ctx context.Context, run jobs.Run) error {
+func (s *Jobs) purgeDeliveries(ctx context.Context, run jobs.Run) error {
 	keep := s.ChangesRetention
 	if keep == 0 {
 		return nil
