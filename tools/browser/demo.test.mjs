@@ -59,6 +59,26 @@ test("the server's clock decides when the time runs out, and the seats come back
   expectNoErrors(page);
 });
 
+test("the countdown goes on when the device's clock is set", async () => {
+  await holdfast.event("Set clock", 4);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, "Set clock");
+  await holdSeats(page, 4);
+  await page.getByText("4 seats are locked for you").waitFor();
+  const left = async () => {
+    const [minutes, seconds] = (await page.locator("#timer").textContent()).split(":").map(Number);
+    return 60 * minutes + seconds;
+  };
+  const before = await left();
+  await page.evaluate(() => {
+    const now = Date.now.bind(Date);
+    Date.now = () => now() + 1_200_000;
+  });
+  await until("the countdown has gone on", async () => (await left()) < before);
+  assert.ok((await left()) > before - 30, `${await left()} s, ${before} s before`);
+  expectNoErrors(page);
+});
+
 test("a reloaded tab continues with the seats that it held", async () => {
   await holdfast.event("Again", 6);
   const page = await open(browser, `${holdfast.url}/demo`);
