@@ -128,7 +128,8 @@ func TestOverview_FiltersByNameAndStatus(t *testing.T) {
 func TestOverview_FiltersOldEventsPageByPage(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	wanted := s.want(s.call("POST", "/api/events", fields{"name": "Hamlet", "totalSeats": 1, "eventDate": "2030-06-15T20:00:00Z"}), 201, "").text("id")
+	hamlet := fields{"name": "Hamlet", "totalSeats": 1, "eventDate": "2030-06-15T20:00:00Z"}
+	wanted := s.want(s.call("POST", "/api/events", hamlet), 201, "").text("id")
 	newer := make([]any, store.MaxEventsSearched)
 	for i := range newer {
 		newer[i] = bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "name", Value: "Macbeth"}, {Key: "status", Value: "ON_SALE"},

@@ -52,7 +52,7 @@ func (f *apiFlags) failed(err error) (int, error) {
 type apiCmd struct {
 	Method string   `arg:"" help:"GET, POST, PUT, PATCH or DELETE."`
 	Path   string   `arg:"" help:"Path of a route, such as /api/events; it may have a query."`
-	Fields []string `arg:"" optional:"" sep:"none" placeholder:"name=value" help:"name=text; in a body also name:=JSON, such as totalSeats:=100."`
+	Fields []string `arg:"" optional:"" sep:"none" placeholder:"name=value" help:"name=text; in a body also name:=JSON: totalSeats:=100."`
 
 	Input          string   `placeholder:"FILE" help:"Send this file as the body; - is the standard input."`
 	Header         []string `sep:"none" placeholder:"NAME:VALUE" help:"Send a header; may be repeated."`
