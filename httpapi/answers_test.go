@@ -107,7 +107,7 @@ func TestAnswers_LargeOnesOfACustomer(t *testing.T) {
 // An answer that is not read ends in time, and is not whole.
 func TestAnswers_UnreadOnesEnd(t *testing.T) {
 	t.Parallel()
-	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 1, AnswerTimeout: 200 * time.Millisecond})
+	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 1, AnswerTimeout: 2 * time.Second})
 	plan, seats := s.as("Bearer s-ops").largeHall()
 	for _, path := range []string{plan, seats} {
 		token, begun := tokenFor(t, mongodb.NewID().String()), time.Now()

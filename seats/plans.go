@@ -220,7 +220,7 @@ func (s *Plans) summary(ctx context.Context, id ID) (PlanSummary, error) {
 
 // List lists plans by ID, and the token of the next page.
 func (s *Plans) List(ctx context.Context, page holdfast.Page) ([]PlanSummary, string, error) {
-	filter := mongodb.Filter{Indexed: true, Schema: planSchema}
+	filter := mongodb.Filter{Large: true, Indexed: true, Schema: planSchema}
 	docs, next, err := mongodb.List[summaryDoc](ctx, s.db.Collection(plansName), filter, page)
 	if err != nil {
 		return nil, "", err

@@ -28,6 +28,7 @@ type Filter struct {
 	Indexed bool   // one index serves Match and the order by ID
 	Schema  bson.D // the collection's: corrupt documents are left out
 	Without bson.D // a projection of fields that are not read; nil: none
+	Large   bool   // documents may be large, so few are read at a time
 }
 
 // List reads a page, by ID, and returns the token of the next one ("" at the end). It leaves out corrupt documents,
@@ -65,7 +66,11 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	if filter.Without != nil {
 		pipeline = append(pipeline, stage("$project", filter.Without))
 	}
-	items, last, err = firstBytes[T](ctx, c, pipeline)
+	batch := options.Aggregate()
+	if filter.Large {
+		batch.SetBatchSize(largeBatch)
+	}
+	items, last, err = firstBytes[T](ctx, c, pipeline, batch)
 	switch {
 	case err != nil:
 		return nil, "", Translate(err)
@@ -75,18 +80,19 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	return items, next, nil
 }
 
-// firstBatch is how many documents firstBytes reads to learn their size.
-const firstBatch = 8
+// largeBatch is how many large documents are read at a time.
+const largeBatch = 8
 
-// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow. It reads
-// not much more than that.
-func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline) (items []T, last holdfast.ID, err error) {
+// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow.
+func firstBytes[T any](
+	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, batch options.Lister[options.AggregateOptions],
+) (items []T, last holdfast.ID, err error) {
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
 		return nil, last, err
 	}
 	defer end()
-	cursor, err := c.Aggregate(ctx, pipeline, options.Aggregate().SetBatchSize(firstBatch))
+	cursor, err := c.Aggregate(ctx, pipeline, batch)
 	if err != nil {
 		return nil, last, err
 	}
@@ -99,9 +105,7 @@ func firstBytes[T any](ctx context.Context, c *mongo.Collection, pipeline mongo.
 		if err := cursor.Decode(&item); err != nil {
 			return nil, last, corrupt(err)
 		}
-		if items = append(items, item); len(items) == firstBatch {
-			cursor.SetBatchSize(int32(1 + max(0, maxPageBytes-size)*firstBatch/size)) //nolint:gosec // below maxPageBytes
-		}
+		items = append(items, item)
 	}
 	return items, holdfast.ID{}, cursor.Err()
 }
