@@ -156,11 +156,11 @@ func (s *sending) write(text []byte) {
 	}
 }
 
-// end frees the place: at once for others, and for its customer not before mostRate allows.
+// end frees the place: at once for others, and for its customer not before the rate allows.
 func (s *sending) end() {
 	if s.free != nil {
 		s.a.largeAnswers.release()
-		time.AfterFunc(time.Duration(s.sent)*time.Second/mostRate-s.a.Clock.Since(s.begun), s.free)
+		time.AfterFunc(time.Duration(s.sent)*time.Second/time.Duration(s.a.answerRate)-s.a.Clock.Since(s.begun), s.free)
 	}
 }
 

@@ -78,7 +78,7 @@ func (s *site) reads(path string, status int, code string) {
 // Large answers that are not read take places from their customer alone, until there are too many of all callers.
 func TestAnswers_LargeOnesOfACustomer(t *testing.T) {
 	t.Parallel()
-	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 2, LargeAnswers: 4})
+	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 2, LargeAnswers: 4, AnswerTimeout: time.Minute})
 	small, shop := s.withSmallBuffers(), s.as("Bearer s-shop")
 	plan, seats := s.as("Bearer s-ops").largeHall()
 	token := tokenFor(t, mongodb.NewID().String())
@@ -128,7 +128,7 @@ func TestAnswers_UnreadOnesEnd(t *testing.T) {
 // A customer that reads fast gets a number of bytes a second, so that it does not use up the processors.
 func TestAnswers_ACustomerThatReadsFastWaits(t *testing.T) {
 	t.Parallel()
-	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 1})
+	s := openWithLimits(t, httpapi.Limits{CustomerAnswers: 1, AnswerRate: 1 << 19})
 	ops, shop := s.as("Bearer s-ops"), s.as("Bearer s-shop")
 	plan := plansPath + "/" + ops.want(ops.call("POST", plansPath, hallOf(100_000)), 201, "").text("id")
 	customer := s.as(tokenFor(t, mongodb.NewID().String()))
@@ -136,6 +136,6 @@ func TestAnswers_ACustomerThatReadsFastWaits(t *testing.T) {
 		shop.reads(plan, 200, "")
 	}
 	customer.reads(plan, 200, "")
-	customer.reads(plan, 429, "TOO_MANY_REQUESTS") // 7 MB have their place for almost 2 s
+	customer.reads(plan, 429, "TOO_MANY_REQUESTS") // 7 MB have their place for 14 s
 	testenv.WaitFor(t, func() bool { return customer.call("GET", plan, nil).status == 200 })
 }

@@ -32,6 +32,8 @@ type Limits struct {
 	LargeAnswers int
 	// AnswerTimeout is the time of a large answer, in addition to what its length allows; 0 means defaultAnswerTimeout.
 	AnswerTimeout time.Duration
+	// AnswerRate is the most bytes of large answers that a customer gets a second in each of its places; 0 means mostRate.
+	AnswerRate int
 	// CustomerRequests, CustomerAnswers and CustomerStreams are how many requests in flight, large answers and streams one
 	// customer's token may have; 0 means the defaults.
 	CustomerRequests, CustomerAnswers, CustomerStreams int

@@ -109,6 +109,7 @@ type api struct {
 	largeBodies         semaphore // of bodies that need more memory than bodies counts on
 	largeAnswers        semaphore // that are being sent
 	answerTimeout       time.Duration
+	answerRate          int
 	overviewSemaphore   semaphore // an overview sums the locks of many events
 	seatStatesSemaphore semaphore // the states of seats are read from all locks of an event
 	surveySemaphore     semaphore // a survey reads all locks and bookings
@@ -161,6 +162,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		largeBodies:       make(semaphore, cmp.Or(s.Limits.LargeBodies, defaultLargeBodies)),
 		largeAnswers:      make(semaphore, cmp.Or(s.Limits.LargeAnswers, defaultLargeAnswers)),
 		answerTimeout:     cmp.Or(s.Limits.AnswerTimeout, defaultAnswerTimeout),
+		answerRate:        cmp.Or(s.Limits.AnswerRate, mostRate),
 		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
 		salesSemaphore: make(semaphore, 1), searchSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
 	}
