@@ -116,7 +116,7 @@ func askAgain(
 	lock func(context.Context, int, string, holdfast.Until) (bool, error),
 ) (m measurement, err error) {
 	var next atomic.Int64
-	delays := make([]time.Duration, count)
+	granted := make([]time.Time, count)
 	group, ctx := errgroup.WithContext(ctx)
 	for c := range clients {
 		group.Go(func() error {
@@ -125,17 +125,22 @@ func askAgain(
 				if i >= count {
 					return nil
 				}
-				for granted := false; !granted; n++ {
-					if granted, err = lock(ctx, i, requestKey(c, n), holdfast.Until{}); err != nil {
+				for isGranted := false; !isGranted; n++ {
+					var err error
+					if isGranted, err = lock(ctx, i, requestKey(c, n), holdfast.Until{}); err != nil {
 						return err
 					}
 				}
-				delays[i] = wallClock.Since(first.Add(time.Duration(i) * spread / time.Duration(count)))
+				granted[i] = wallClock()
 			}
 		})
 	}
 	err = group.Wait()
-	m.Granted, m.Seconds, m.latencies = count, wallClock.Since(first).Seconds(), delays
-	m.addNote("last %.2f s after its end", slices.Max(delays).Seconds())
+	m.Granted, m.Seconds = count, wallClock.Since(first).Seconds()
+	slices.SortFunc(granted, time.Time.Compare) // without numbers, a seat is any seat
+	for i, at := range granted {
+		m.latencies = append(m.latencies, at.Sub(first.Add(time.Duration(i)*spread/time.Duration(count))))
+	}
+	m.addNote("last %.2f s after its end", slices.Max(m.latencies).Seconds())
 	return m, err
 }
