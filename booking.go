@@ -65,10 +65,11 @@ func (s BookingStatus) HasEnded() bool { return s == BookingExpired || s == Book
 
 // Booking is a customer's purchase of a lock's seats.
 type Booking struct {
-	ID               ID `bson:"_id"`
-	UserID           ID `bson:"userId"`
-	EventID          ID `bson:"eventId"`
-	LockID           ID `bson:"seatLockId"`
+	ID               ID     `bson:"_id"`
+	UserID           ID     `bson:"userId"` // of a holder: HolderID
+	Holder           string // "" if a user has the booking
+	EventID          ID     `bson:"eventId"`
+	LockID           ID     `bson:"seatLockId"`
 	Seats            int64
 	Status           BookingStatus
 	PaymentExpiresAt time.Time `bson:"paymentExpiresAt"` // end of the payment window; zero while INITIATED
@@ -108,18 +109,20 @@ func (b Booking) Refusal() error {
 // BookingRequest asks for a booking on a lock. A zero Window makes it INITIATED.
 type BookingRequest struct {
 	UserID, EventID, LockID ID
+	Holder                  string // in place of UserID; see CustomerID
 	Window                  Until
 }
 
 // BookingFilter selects bookings of a list; a nil ID and the status "" match all.
 type BookingFilter struct {
-	EventID, UserID *ID // the zero ID is refused: it may be an ID that was never set
+	EventID, UserID *ID    // the zero ID is refused: it may be an ID that was never set
+	Holder          string // in place of UserID; "" matches all
 	Status          BookingStatus
 }
 
 // Check refuses a filter that no booking can match.
 func (f BookingFilter) Check() error {
-	return checkFilter(f.EventID, f.UserID, f.Status, BookingStatuses())
+	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, BookingStatuses())
 }
 
 // PaymentStatus is the state of a payment.
@@ -249,9 +252,10 @@ type Payment struct {
 	ID     ID `bson:"_id"`
 	Charge `bson:",inline"`
 
-	BookingID ID `bson:"bookingId"`
-	EventID   ID `bson:"eventId"`
-	UserID    ID `bson:"userId"`
+	BookingID ID     `bson:"bookingId"`
+	EventID   ID     `bson:"eventId"`
+	UserID    ID     `bson:"userId"` // of a holder: HolderID
+	Holder    string // "" if a user paid
 
 	Status          PaymentStatus
 	Reason          PaymentReason // of a refund
@@ -285,7 +289,7 @@ func (f PaymentFilter) Check() error {
 	if err := checkFilterID("query.bookingId", f.BookingID); err != nil {
 		return err
 	}
-	return checkFilter(f.EventID, nil, f.Status, PaymentStatuses())
+	return checkFilter(f.EventID, nil, "", f.Status, PaymentStatuses())
 }
 
 // User is a customer. The email address is unique without regard to case.

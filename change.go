@@ -105,7 +105,7 @@ func (c Change) ID() string {
 
 // Origin is the request or the run that caused a change, as the change's record has it.
 type Origin struct {
-	Actor     string // the name of the key, the user of a customer's token, or the job
+	Actor     string // the name of the key, the holder or the sub of a customer's token, or the job
 	RequestID string // the ID of the HTTP request
 	RunID     string // the correlation ID of the job's run
 }

@@ -71,10 +71,11 @@ const (
 
 // Lock is a customer's timed claim on seats of one event.
 type Lock struct {
-	ID          ID    `bson:"_id"`
-	EventID     ID    `bson:"eventId"`
-	UserID      ID    `bson:"userId"`
-	Seats       int64 // at least 1
+	ID          ID     `bson:"_id"`
+	EventID     ID     `bson:"eventId"`
+	UserID      ID     `bson:"userId"` // of a holder: HolderID
+	Holder      string // "" if a user has the lock
+	Seats       int64  // at least 1
 	Status      LockStatus
 	ExpiresAt   time.Time `bson:"expiresAt"`
 	Key         string    `bson:"idempotencyKey"` // idempotency key, "" for none
@@ -108,7 +109,8 @@ func (l Lock) Ended(now time.Time) error {
 // LockRequest asks for seats.
 type LockRequest struct {
 	EventID ID
-	UserID  ID
+	UserID  ID     // or Holder
+	Holder  string // see CustomerID
 	Seats   int64  // number of seats, in every form of the wish
 	Wish    Wish   // which seats; zero for an unseated event
 	Until   Until  // zero means the default lifetime
@@ -121,6 +123,9 @@ func (r LockRequest) Hash() string {
 	text := strconv.AppendInt(make([]byte, 0, usual), r.Seats, 10)
 	text = strconv.AppendInt(append(text, '|'), r.Until.At.UnixMilli(), 10)
 	text = strconv.AppendInt(append(text, '|'), r.Until.For.Milliseconds(), 10)
+	if r.Holder != "" {
+		text = strconv.AppendQuote(append(text, "|holder "...), r.Holder)
+	}
 	if !r.Wish.IsZero() {
 		text = r.Wish.appendCanonical(append(text, '|'))
 	}
@@ -128,22 +133,25 @@ func (r LockRequest) Hash() string {
 }
 
 // Made reports whether this request made the lock. For a lock of other software, which has
-// no hash, the number of seats decides.
+// no hash, the holder and the number of seats decide.
 func (r LockRequest) Made(l Lock) bool {
 	if l.RequestHash == "" {
-		return l.Seats == r.Seats
+		return l.Holder == r.Holder && l.Seats == r.Seats
 	}
 	return l.RequestHash == r.Hash()
 }
 
 // LockFilter selects locks of a list; a nil ID and the status "" match all.
 type LockFilter struct {
-	EventID, UserID *ID // the zero ID is refused: it may be an ID that was never set
+	EventID, UserID *ID    // the zero ID is refused: it may be an ID that was never set
+	Holder          string // in place of UserID; "" matches all
 	Status          LockStatus
 }
 
 // Check refuses a filter that no lock can match.
-func (f LockFilter) Check() error { return checkFilter(f.EventID, f.UserID, f.Status, LockStatuses()) }
+func (f LockFilter) Check() error {
+	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, LockStatuses())
+}
 
 // Wish is the request for seats of a seated event, in one of three forms: named seats, the best
 // available ones, or general admission in a section. A zero Wish names none, as for an unseated event.

@@ -187,12 +187,20 @@ func CheckEmail(where, email string) error {
 
 // checkFilter refuses a filter that nothing can match, because it is a mistake of the caller. To ignore it
 // would return documents that the caller did not ask for.
-func checkFilter[S ~string](event, user *ID, status S, statuses []S) error {
+func checkFilter[S ~string](event, user *ID, holder string, status S, statuses []S) error {
 	if err := checkFilterID("query.eventId", event); err != nil {
 		return err
 	}
 	if err := checkFilterID("query.userId", user); err != nil {
 		return err
+	}
+	if holder != "" && user != nil {
+		return RefuseInput("query.holder", "Give userId or holder, not both.")
+	}
+	if holder != "" {
+		if err := checkHolderText("query.holder", holder); err != nil {
+			return err
+		}
 	}
 	if status != "" && !slices.Contains(statuses, status) {
 		return RefuseInput("query.status", "The status is not valid. Use one of %v.", statuses)

@@ -51,7 +51,7 @@ func (c Acquire) decide(d *decision) Result {
 	if made := d.state.Locks[c.LockID]; made != nil { // by an earlier commit, which was not answered
 		return Result{Lock: &made.Lock}
 	}
-	if refusal := d.state.Unknown[c.UserID]; refusal != nil {
+	if refusal := d.state.Unknown[c.UserID]; refusal != nil && c.Holder == "" {
 		return Result{Err: refusal}
 	}
 	if !d.ensureEvent() {
@@ -121,7 +121,7 @@ func (c Acquire) repeat(d *decision) (Result, bool) {
 func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, err error) {
 	longest := d.rules.MaxLockTTL
 	lock = holdfast.Lock{
-		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Seats: c.Seats, Status: holdfast.LockActive,
+		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: holdfast.LockActive,
 		Key: c.Key,
 	}
 	if c.Until.At.IsZero() {

@@ -68,7 +68,7 @@ func (c Book) decide(d *decision) Result {
 	switch {
 	case !d.needs.None():
 		return Result{}
-	case !exists || lock.UserID != c.UserID || lock.EventID != c.EventID:
+	case !exists || lock.UserID != c.UserID || lock.Holder != c.Holder || lock.EventID != c.EventID:
 		return Result{Err: holdfast.NotFound(holdfast.CodeLockNotFound)}
 	}
 	now := d.state.Now
@@ -89,7 +89,7 @@ func (c Book) decide(d *decision) Result {
 		return Result{Err: err}
 	}
 	b := holdfast.Booking{
-		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
+		ID: c.BookingID, UserID: lock.UserID, Holder: lock.Holder, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
 		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
 	}
 	if err := c.Window.Passed(holdfast.PaymentFields, now); err != nil {

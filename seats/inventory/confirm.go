@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"cmp"
 	"slices"
 	"time"
 
@@ -192,8 +191,11 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 // purged, of the booking.
 func (c Confirm) nextLock(d *decision, b holdfast.Booking, previous Lock) holdfast.Lock {
 	next := holdfast.Lock{
-		ID: c.LockID, EventID: d.event.ID, UserID: cmp.Or(previous.UserID, b.UserID), Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
+		ID: c.LockID, EventID: d.event.ID, UserID: b.UserID, Holder: b.Holder, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
 		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID,
+	}
+	if !previous.UserID.IsZero() {
+		next.UserID, next.Holder = previous.UserID, previous.Holder
 	}
 	if _, exists, _ := d.lock(b.LockID); exists {
 		next.Seats, next.SeatIDs, next.Section = previous.Seats, previous.SeatIDs, previous.Section

@@ -68,7 +68,7 @@ func (g *generator) lock() {
 	status := draw(g, "lock status", "ACTIVE", "ACTIVE", "CONSUMED", "EXPIRED", holdfast.LockReleased)
 	g.store.withLock(n, int64(draw(g, "lock seats", 1, 2, 3, 1)), status, g.time("lock expiry"), func(l *inventory.Lock) {
 		made := g.request(n)
-		l.UserID, l.Key, l.RequestHash = made.UserID, made.Key, draw(g, "hash", made.Hash(), "")
+		l.UserID, l.Holder, l.Key, l.RequestHash = made.UserID, made.Holder, made.Key, draw(g, "hash", made.Hash(), "")
 		l.Revision = draw[int64](g, "revision", 0, 3)
 		if l.Key != "" && len(g.store.ofEvent(func(o *inventory.Lock) bool { return o.UserID == l.UserID && o.Key == l.Key })) > 0 {
 			l.Key = ""
@@ -92,7 +92,7 @@ func (g *generator) lock() {
 	}
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
-	b.UserID, b.EventID, b.Seats = lock.UserID, lock.EventID, lock.Seats
+	b.UserID, b.Holder, b.EventID, b.Seats = lock.UserID, lock.Holder, lock.EventID, lock.Seats
 	g.paid(b)
 	if g.corrupted && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
 		delete(g.store.locks, lock.ID)
@@ -115,9 +115,21 @@ func (g *generator) until(what string) holdfast.Until {
 	}
 }
 
+type customer struct {
+	id     ID
+	holder string
+}
+
+// customer draws a user or a holder. One user has the ID of the holder.
+func (g *generator) customer() customer {
+	guest := holdfast.HolderID("guest")
+	return draw(g, "customer", customer{id: alice}, customer{id: bob}, customer{id: userID(3)}, customer{guest, "guest"}, customer{id: guest})
+}
+
 func (g *generator) request(n int) inventory.Acquire {
 	c := acquire(n, int64(g.number("seats", 1, 4)))
-	c.UserID, c.Key = draw(g, "user", alice, bob, userID(3)), draw(g, "key", "", "", "k1", "k2")
+	who := g.customer()
+	c.UserID, c.Holder, c.Key = who.id, who.holder, draw(g, "key", "", "", "k1", "k2")
 	c.Until = g.until("lock time")
 	return c
 }
@@ -164,9 +176,10 @@ func (g *generator) change() inventory.ChangeEvent {
 
 // claim draws a command that does not write the event.
 func (g *generator) claim() inventory.Command {
-	request := holdfast.BookingRequest{UserID: alice, EventID: eventID, LockID: g.lockID(), Window: g.until("window")}
+	who := g.customer()
+	request := holdfast.BookingRequest{UserID: who.id, Holder: who.holder, EventID: eventID, LockID: g.lockID(), Window: g.until("window")}
 	if lock := g.store.locks[request.LockID]; lock != nil && draw(g, "owner", true, true, true, false) {
-		request.UserID = lock.UserID
+		request.UserID, request.Holder = lock.UserID, lock.Holder
 	}
 	window := holdfast.Until{For: minutes(draw(g, "window for", 1, 10, 1500))}
 	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "confirm", "refund", "consume sold", "repair") {

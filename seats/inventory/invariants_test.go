@@ -21,7 +21,8 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 			t.Fatalf("lock %s is gone", id)
 		}
 		changeable := was.Status == holdfast.LockActive || was.Status == holdfast.LockBlocked
-		if is.Seats != was.Seats && !changeable || is.UserID != was.UserID || is.EventID != was.EventID || is.Key != was.Key {
+		isAnothers := is.UserID != was.UserID || is.Holder != was.Holder
+		if is.Seats != was.Seats && !changeable || isAnothers || is.EventID != was.EventID || is.Key != was.Key {
 			t.Errorf("lock %s became another one: %+v, it was %+v", id, is.Lock, was.Lock)
 		}
 		if is.Status != was.Status && !lockMoves[was.Status][is.Status] {

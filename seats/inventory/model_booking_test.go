@@ -19,7 +19,7 @@ func answer(b *holdfast.Booking) outcome {
 
 func (m *model) book(c inventory.Book) outcome {
 	lock := m.locks[c.LockID]
-	if lock == nil || lock.UserID != c.UserID || lock.EventID != c.EventID {
+	if lock == nil || lock.UserID != c.UserID || lock.Holder != c.Holder || lock.EventID != c.EventID {
 		return refused("LOCK_NOT_FOUND")
 	}
 	code := m.claimCode(lock)
@@ -40,7 +40,7 @@ func (m *model) book(c inventory.Book) outcome {
 		return refused(code)
 	}
 	b := &holdfast.Booking{
-		ID: c.BookingID, UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
+		ID: c.BookingID, UserID: lock.UserID, Holder: lock.Holder, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
 		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: "INITIATED", CreatedAt: m.now,
 	}
 	if c.Window != (holdfast.Until{}) {

@@ -43,7 +43,7 @@ func (m *model) record(b *holdfast.Booking, c holdfast.Charge, status holdfast.P
 	}
 	p := &holdfast.Payment{
 		ID: paymentIDOf(c.Provider, c.Reference, c.Part), Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID,
-		Status: status, Reason: reason, Code: code,
+		Holder: b.Holder, Status: status, Reason: reason, Code: code,
 	}
 	m.payments[keyOf(c)] = p
 	return p
@@ -162,7 +162,9 @@ func (m *model) previousLock(b *holdfast.Booking) holdfast.Lock {
 	if lock := m.locks[b.LockID]; lock != nil {
 		return lock.Lock
 	}
-	return holdfast.Lock{EventID: b.EventID, UserID: b.UserID, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section, Status: "EXPIRED"}
+	return holdfast.Lock{
+		EventID: b.EventID, UserID: b.UserID, Holder: b.Holder, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section, Status: "EXPIRED",
+	}
 }
 
 // acceptCode says why a late payment is not accepted; "": its seats are free now.
@@ -208,7 +210,7 @@ func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
 		previous.Status, previous.BookingID, previous.ending = "EXPIRED", ID{}, ending{by: "late-payment"}
 	}
 	m.locks[id] = &modelLock{Lock: holdfast.Lock{
-		ID: id, EventID: m.event.ID, UserID: next.UserID, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
+		ID: id, EventID: m.event.ID, UserID: next.UserID, Holder: next.Holder, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
 		ExpiresAt: m.now, CreatedAt: m.now, BookingID: b.ID,
 	}}
 	b.LockID, b.Late = id, true

@@ -187,7 +187,7 @@ func (m *model) reclaimFor(seats int64) (fits bool) {
 
 func (m *model) acquire(c inventory.Acquire) outcome {
 	switch {
-	case m.unknown[c.UserID] != nil:
+	case c.Holder == "" && m.unknown[c.UserID] != nil:
 		return refused("USER_NOT_FOUND")
 	case m.event == nil:
 		return refused("EVENT_NOT_FOUND")
@@ -198,7 +198,7 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 		if c.Key == "" || l.EventID != m.event.ID || l.UserID != c.UserID || l.Key != c.Key {
 			continue
 		}
-		if l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
+		if l.Holder != c.Holder || l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
 			return refused("IDEMPOTENCY_KEY_REUSED")
 		}
 		return outcome{lock: l.Lock, replayed: true}
@@ -223,7 +223,7 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 		return outcome{code: "SEATS_UNAVAILABLE", details: holdfast.SeatsUnavailable{Requested: c.Seats, Available: m.available()}}
 	}
 	lock := holdfast.Lock{
-		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
+		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
 		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true

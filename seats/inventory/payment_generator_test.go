@@ -59,7 +59,7 @@ func (g *generator) paid(b *holdfast.Booking) {
 		return
 	}
 	g.store.payments[b.PaymentID] = &holdfast.Payment{
-		ID: b.PaymentID, Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID, Status: holdfast.PaymentAccepted,
+		ID: b.PaymentID, Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID, Holder: b.Holder, Status: holdfast.PaymentAccepted,
 	}
 }
 

@@ -133,8 +133,8 @@ func (d *decision) record(
 ) *holdfast.Payment {
 	c.Provider = cmp.Or(c.Provider, holdfast.DefaultProvider)
 	p := holdfast.Payment{
-		ID: c.PaymentID(), Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID, Status: status, Reason: why, Code: code,
-		CreatedAt: d.state.Now, UpdatedAt: d.state.Now,
+		ID: c.PaymentID(), Charge: c, BookingID: b.ID, EventID: b.EventID, UserID: b.UserID, Holder: b.Holder, Status: status,
+		Reason: why, Code: code, CreatedAt: d.state.Now, UpdatedAt: d.state.Now,
 	}
 	d.plan.NewPayments = append(d.plan.NewPayments, p)
 	d.keepPayment(p)

@@ -165,7 +165,7 @@ func (g *seatGenerator) lock() {
 		return
 	}
 	made := g.request(n)
-	lock.UserID, lock.Key, lock.RequestHash = made.UserID, made.Key, draw(g.generator, "hash", made.Hash(), "")
+	lock.UserID, lock.Holder, lock.Key, lock.RequestHash = made.UserID, made.Holder, made.Key, draw(g.generator, "hash", made.Hash(), "")
 	if lock.Key != "" && len(g.store.ofEvent(func(o *inventory.Lock) bool { return o.UserID == lock.UserID && o.Key == lock.Key })) > 1 {
 		lock.Key = ""
 	}
@@ -182,7 +182,7 @@ func (g *seatGenerator) lock() {
 	}
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
-	b.UserID, b.Seats, b.SeatIDs, b.Section = lock.UserID, lock.Seats, lock.SeatIDs, lock.Section
+	b.UserID, b.Holder, b.Seats, b.SeatIDs, b.Section = lock.UserID, lock.Holder, lock.Seats, lock.SeatIDs, lock.Section
 	g.paid(b)
 }
 

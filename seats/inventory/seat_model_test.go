@@ -260,7 +260,7 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 		return refusal
 	}
 	lock := holdfast.Lock{
-		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
+		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
 		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now, SeatIDs: found.seats, Section: found.section,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
@@ -270,7 +270,7 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 // before has the checks of a request before its own: existence, a repeat, the wish's form, the sale.
 func (m *seatModel) before(c inventory.Acquire) (o outcome, decided bool) {
 	switch {
-	case m.unknown[c.UserID] != nil:
+	case c.Holder == "" && m.unknown[c.UserID] != nil:
 		return refused("USER_NOT_FOUND"), true
 	case m.event == nil:
 		return refused("EVENT_NOT_FOUND"), true
@@ -281,7 +281,7 @@ func (m *seatModel) before(c inventory.Acquire) (o outcome, decided bool) {
 		if c.Key == "" || l.EventID != m.event.ID || l.UserID != c.UserID || l.Key != c.Key {
 			continue
 		}
-		if l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
+		if l.Holder != c.Holder || l.RequestHash != c.Hash() && (l.RequestHash != "" || l.Seats != c.Seats) {
 			return refused("IDEMPOTENCY_KEY_REUSED"), true
 		}
 		return outcome{lock: l.Lock, replayed: true}, true

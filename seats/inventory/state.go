@@ -50,7 +50,7 @@ type State struct {
 	// Corrupt has the IDs of the corrupt documents among those that were read. A lock or payment that is corrupt is nil
 	// in Locks and Payments.
 	Corrupt map[ID]bool
-	Unknown map[ID]*holdfast.Error // users that do not exist, with the refusal
+	Unknown map[ID]*holdfast.Error // users that do not exist, with the refusal; a holder may have the same ID
 	// Unusable has the keys, and Unsellable the IDs of the seats, that a unique index refuses, although they are not in
 	// a lock that counts.
 	Unusable   map[UserKey]bool
