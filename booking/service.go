@@ -31,10 +31,13 @@ func New(p *pipeline.Pipeline, maxTTL time.Duration) *Service {
 // the payment window if that is later. If the lock has a booking already, CreateBooking
 // returns it, and made is false.
 //
-// It refuses with LOCK_NOT_FOUND (also if the lock is another user's or event's),
+// It refuses with LOCK_NOT_FOUND (also if the lock is another customer's or event's),
 // LOCK_EXPIRED, LOCK_RELEASED, LOCK_CONSUMED, EVENT_NOT_ON_SALE if the event is cancelled,
 // or VALIDATION_FAILED for a window beyond the maximum.
 func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) (b holdfast.Booking, made bool, err error) {
+	if r.UserID, err = holdfast.CustomerID(r.UserID, r.Holder); err != nil {
+		return holdfast.Booking{}, false, err
+	}
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
 	}

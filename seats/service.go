@@ -45,6 +45,9 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 	if r.Seats, err = r.Wish.Count(r.Seats); err != nil {
 		return holdfast.Lock{}, false, err
 	}
+	if r.UserID, err = holdfast.CustomerID(r.UserID, r.Holder); err != nil {
+		return holdfast.Lock{}, false, err
+	}
 	if err := holdfast.CheckText("body.idempotencyKey", r.Key, holdfast.MaxKeyLength); err != nil {
 		return holdfast.Lock{}, false, err
 	}

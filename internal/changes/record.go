@@ -118,7 +118,7 @@ func (r *Record) Add(c *holdfast.Change) {
 
 func appendLock(b []byte, l *holdfast.Lock) []byte {
 	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(l.ID))
-	b = appendID(b, "userId", l.UserID)
+	b = appendText(appendID(b, "userId", l.UserID), "holder", l.Holder)
 	b = bsoncore.AppendInt64Element(b, "seats", l.Seats)
 	b = bsoncore.AppendStringElement(b, "status", string(l.Status))
 	b = appendTime(b, "expiresAt", l.ExpiresAt)
@@ -129,7 +129,7 @@ func appendLock(b []byte, l *holdfast.Lock) []byte {
 
 func appendBooking(b []byte, o *holdfast.Booking) []byte {
 	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(o.ID))
-	b = appendID(b, "userId", o.UserID)
+	b = appendText(appendID(b, "userId", o.UserID), "holder", o.Holder)
 	b = appendID(b, "seatLockId", o.LockID)
 	b = bsoncore.AppendInt64Element(b, "seats", o.Seats)
 	b = bsoncore.AppendStringElement(b, "status", string(o.Status))
@@ -149,7 +149,7 @@ func appendPayment(b []byte, p *holdfast.Payment) []byte {
 	b = bsoncore.AppendStringElement(b, "reference", p.Reference)
 	b = appendText(b, "part", p.Part)
 	b = appendID(b, "bookingId", p.BookingID)
-	b = appendID(b, "userId", p.UserID)
+	b = appendText(appendID(b, "userId", p.UserID), "holder", p.Holder)
 	if p.Amount != nil {
 		b = bsoncore.AppendInt64Element(b, "amount", *p.Amount)
 	}

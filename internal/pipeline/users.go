@@ -36,7 +36,7 @@ func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	var userIDs []ID
 	for _, g := range b.Groups {
 		for _, c := range g.Commands {
-			if acquire, ok := c.Command.(inventory.Acquire); ok && !seen[acquire.UserID] {
+			if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Holder == "" && !seen[acquire.UserID] {
 				seen[acquire.UserID] = true
 				userIDs = append(userIDs, acquire.UserID)
 			}

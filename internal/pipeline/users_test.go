@@ -216,3 +216,20 @@ func TestUsers_UnknownOnesGetNothingWhenABatchIsSettled(t *testing.T) {
 	wantCode(t, results[1].Err, "")
 	wantAvailable(t, w, eventID, 8)
 }
+
+// Holders have no users to look up.
+func TestUsers_HoldersAreNotLookedUp(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	p := newProcess(t, w, withUsers(func(_ context.Context, userIDs []holdfast.ID) (map[holdfast.ID]*holdfast.Error, error) {
+		return nil, errors.New("no user was to be looked up")
+	}))
+	eventID := w.Event(10)
+	c := acquire(eventID, 1, "")
+	c.UserID, c.Holder = holdfast.HolderID("cart-1"), "cart-1"
+	result, err := p.Submit(w.Ctx(), eventID, c)
+	wantCode(t, err, "")
+	if result.Lock == nil || result.Lock.Holder != "cart-1" {
+		t.Errorf("the lock is %+v", result.Lock)
+	}
+}

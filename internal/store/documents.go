@@ -66,6 +66,7 @@ type bookingDoc struct {
 	ID               ID                     `bson:"_id"`
 	UserID           ID                     `bson:"userId"`
 	User             ID                     `bson:"user"`
+	Holder           string                 `bson:"holder"`
 	EventID          ID                     `bson:"eventId"`
 	Event            ID                     `bson:"event"`
 	LockID           ID                     `bson:"seatLockId"`
@@ -98,7 +99,7 @@ func (s *seatsOfBooking) UnmarshalBSONValue(kind byte, data []byte) error {
 
 func (d bookingDoc) booking() holdfast.Booking {
 	return holdfast.Booking{
-		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
+		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), Holder: d.Holder, EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: int64(d.Seats), Status: d.Status, PaymentExpiresAt: d.PaymentExpiresAt, PaymentReference: d.PaymentReference,
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt, SeatIDs: d.SeatIDs, Section: sectionOf(d.SeatIDs, d.Section),
 		Revision: d.Internal.Rev, PaymentID: d.Internal.PaymentID, Late: d.Late,
@@ -110,6 +111,9 @@ func newBookingDoc(b holdfast.Booking) bson.D {
 		{Key: "_id", Value: b.ID}, {Key: "userId", Value: b.UserID}, {Key: "eventId", Value: b.EventID},
 		{Key: "seatLockId", Value: b.LockID}, {Key: "seats", Value: b.Seats}, {Key: "status", Value: string(b.Status)},
 		{Key: "createdAt", Value: b.CreatedAt}, {Key: "updatedAt", Value: b.CreatedAt},
+	}
+	if b.Holder != "" {
+		doc = append(doc, bson.E{Key: holderField, Value: b.Holder})
 	}
 	if !b.PaymentExpiresAt.IsZero() {
 		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})

@@ -20,6 +20,8 @@ const (
 	runID    = internalName + ".runId"    // the run that made the last change of a run; public in locks
 
 	lockRunID = "runId"
+
+	holderField = "holder" // of locks, bookings and payments whose customer is a holder
 )
 
 // eventInternal has the fields of an event that only Holdfast uses. Each collection has a type of its own, because the schema

@@ -47,6 +47,9 @@ func (l *newLocks) add(lock *holdfast.Lock) {
 	if isCustomers {
 		b = bsoncore.AppendObjectIDElement(b, "userId", bson.ObjectID(lock.UserID))
 	}
+	if isCustomers && lock.Holder != "" {
+		b = bsoncore.AppendStringElement(b, holderField, lock.Holder)
+	}
 	b = bsoncore.AppendInt64Element(b, "seats", lock.Seats)
 	b = bsoncore.AppendStringElement(b, "status", string(lock.Status))
 	if isCustomers {

@@ -84,7 +84,7 @@ func newPaymentDoc(p holdfast.Payment) bson.D {
 		doc = append(doc, bson.E{Key: "amount", Value: *p.Amount})
 	}
 	for _, text := range []struct{ field, value string }{
-		{"currency", p.Currency}, {"reason", string(p.Reason)}, {"refundReference", p.RefundReference},
+		{holderField, p.Holder}, {"currency", p.Currency}, {"reason", string(p.Reason)}, {"refundReference", p.RefundReference},
 	} {
 		if text.value != "" {
 			doc = append(doc, bson.E{Key: text.field, Value: text.value})

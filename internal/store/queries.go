@@ -125,14 +125,15 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 
 // Locks lists locks by ID, and returns the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
-	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.LockStatuses())
-	if f.UserID == nil { // blocks have no user
+	of := customer{f.UserID, f.Holder}
+	filter := listFilter(f.EventID, of, string(f.Status), holdfast.LockStatuses())
+	if of == (customer{}) { // blocks have no customer
 		filter.Match = mongodb.And(filter.Match, notLifted)
 	}
-	if f.UserID == nil && f.EventID == nil && f.Status == "" {
+	if of == (customer{}) && f.EventID == nil && f.Status == "" {
 		filter.Match = mongodb.And(filter.Match, notBlocked)
 	}
-	filter.Schema = lockSchema
+	filter.Schema = mongodb.And(lockSchema, of.own()) // no index has the holder
 	docs, next, err := mongodb.List[lockDoc](ctx, s.locks(), filter, page)
 	return all(docs, lockDoc.lock), next, err
 }
@@ -146,8 +147,9 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 
 // Bookings lists bookings by ID, and returns the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
-	filter := listFilter(f.EventID, f.UserID, string(f.Status), holdfast.BookingStatuses())
-	filter.Schema = bookingSchema
+	of := customer{f.UserID, f.Holder}
+	filter := listFilter(f.EventID, of, string(f.Status), holdfast.BookingStatuses())
+	filter.Schema = mongodb.And(bookingSchema, of.own())
 	docs, next, err := mongodb.List[bookingDoc](ctx, s.bookings(), filter, page)
 	return all(docs, bookingDoc.booking), next, err
 }
@@ -157,23 +159,51 @@ func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Boo
 	return all(docs, bookingDoc.booking), err
 }
 
+// customer is a user, a holder, or neither.
+type customer struct {
+	userID *ID
+	holder string
+}
+
+// id matches the documents with the ID of a customer. A user and a holder may have the same ID.
+func (c customer) id() bson.D {
+	switch {
+	case c.holder != "":
+		return mongodb.Is("userId", holdfast.HolderID(c.holder))
+	case c.userID != nil:
+		return mongodb.Is("userId", *c.userID)
+	default:
+		return nil
+	}
+}
+
+// own matches the documents of a customer among those with its ID.
+func (c customer) own() bson.D {
+	switch {
+	case c.holder != "":
+		return mongodb.Is(holderField, c.holder)
+	case c.userID != nil:
+		return mongodb.In(holderField, bson.A{nil, ""})
+	default:
+		return nil
+	}
+}
+
 // listFilter builds the filter of a list, and says whether the indexes by event and by user serve it. A filter by
 // event names all statuses, so that the index also provides the order.
-func listFilter[S ~string](event, user *ID, status string, statuses []S) mongodb.Filter {
+func listFilter[S ~string](event *ID, of customer, status string, statuses []S) mongodb.Filter {
 	var match bson.D
 	if event != nil {
 		match = append(match, mongodb.Is("eventId", *event)...)
 	}
-	if user != nil {
-		match = append(match, mongodb.Is("userId", *user)...)
-	}
+	match = append(match, of.id()...)
 	switch {
 	case status != "":
 		match = append(match, mongodb.Is("status", status)...)
 	case event != nil:
 		match = append(match, mongodb.In("status", statuses)...)
 	}
-	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || user != nil}
+	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || of != (customer{})}
 }
 
 // EventSummary is an event with the sums of its ACTIVE locks.

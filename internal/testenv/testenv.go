@@ -203,7 +203,7 @@ func (e *Env) Acquire(event holdfast.ID, n int64, until holdfast.Until) holdfast
 func (e *Env) Book(lock holdfast.Lock, window holdfast.Until) holdfast.Booking {
 	e.T.Helper()
 	b, _, err := e.Bookings.CreateBooking(e.Ctx(), holdfast.BookingRequest{
-		UserID: lock.UserID, EventID: lock.EventID, LockID: lock.ID, Window: window,
+		UserID: lock.UserID, Holder: lock.Holder, EventID: lock.EventID, LockID: lock.ID, Window: window,
 	})
 	if err != nil {
 		e.T.Fatal(err)
