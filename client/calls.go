@@ -67,7 +67,8 @@ const (
 type Lock struct {
 	ID             string    `json:"id"`
 	EventID        string    `json:"eventId"`
-	UserID         string    `json:"userId"`
+	UserID         string    `json:"userId"` // "" if a holder has the lock
+	Holder         string    `json:"holder"`
 	Seats          int64     `json:"seats"`
 	Status         string    `json:"status"` // ACTIVE, CONSUMED, EXPIRED, RELEASED
 	ExpiresAt      time.Time `json:"expiresAt"`
@@ -83,7 +84,8 @@ type Lock struct {
 // Booking is a purchase of the seats of a lock.
 type Booking struct {
 	ID               string    `json:"id"`
-	UserID           string    `json:"userId"`
+	UserID           string    `json:"userId"` // "" if a holder has the booking
+	Holder           string    `json:"holder"`
 	EventID          string    `json:"eventId"`
 	LockID           string    `json:"lockId"`
 	Seats            int64     `json:"seats"`
@@ -210,6 +212,8 @@ func (c *Client) CancelEvent(ctx context.Context, id string) (runID string, err 
 // asked for in exactly one of the forms that Wish describes.
 type LockRequest struct {
 	EventID, UserID string
+	// Holder is a customer without a user, in place of UserID: an opaque text, such as the ID of a cart.
+	Holder          string
 	Seats           int64
 	SeatIDs         []string
 	AccessibleSeats int64
@@ -229,7 +233,8 @@ func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err er
 	if r.IdempotencyKey == "" {
 		r.IdempotencyKey = rand.Text()
 	}
-	body := map[string]any{"eventId": r.EventID, "userId": r.UserID, "idempotencyKey": r.IdempotencyKey}
+	body := map[string]any{"eventId": r.EventID, "idempotencyKey": r.IdempotencyKey}
+	setCustomer(body, r.UserID, r.Holder)
 	wish := Wish{
 		Seats: r.Seats, SeatIDs: r.SeatIDs, AccessibleSeats: r.AccessibleSeats, BestAvailable: r.BestAvailable, Section: r.Section,
 	}
@@ -239,6 +244,16 @@ func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err er
 	header, err := c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/locks"), body: body}, &l)
 	l.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return l, err
+}
+
+// setCustomer names the user, unless only the holder is given. The server refuses both together.
+func setCustomer(body map[string]any, user, holder string) {
+	if user != "" || holder == "" {
+		body["userId"] = user
+	}
+	if holder != "" {
+		body["holder"] = holder
+	}
 }
 
 func setTime(body map[string]any, field string, at time.Time) {
@@ -275,6 +290,7 @@ func (c *Client) ReleaseLock(ctx context.Context, id string) (l Lock, err error)
 // booking is INITIATED, and PayBooking opens the window.
 type BookingRequest struct {
 	LockID, EventID, UserID string
+	Holder                  string // in place of UserID
 	PaymentExpiresAt        time.Time
 	PaymentTTL              time.Duration
 }
@@ -282,7 +298,8 @@ type BookingRequest struct {
 // CreateBooking books the seats of a lock. If the lock already has a booking, it
 // returns that one.
 func (c *Client) CreateBooking(ctx context.Context, r BookingRequest) (b Booking, err error) {
-	body := map[string]any{"lockId": r.LockID, "eventId": r.EventID, "userId": r.UserID}
+	body := map[string]any{"lockId": r.LockID, "eventId": r.EventID}
+	setCustomer(body, r.UserID, r.Holder)
 	setTime(body, "paymentExpiresAt", r.PaymentExpiresAt)
 	setSeconds(body, "paymentTtlSeconds", r.PaymentTTL)
 	_, err = c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/bookings"), body: body}, &b)
@@ -312,7 +329,7 @@ func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) 
 
 // Filter selects items of a list. A nil field does not filter; an empty one is refused,
 // because it may be an ID that was never set.
-type Filter struct{ EventID, UserID, Status *string }
+type Filter struct{ EventID, UserID, Holder, Status *string }
 
 // ListEvents iterates over all events, and reads page after page. The iteration ends
 // at the first error.
@@ -351,7 +368,7 @@ func post[T any](ctx context.Context, c *Client, path, id, action string, body a
 }
 
 func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq2[T, error] {
-	return listBy[T](ctx, c, path, map[string]*string{"eventId": f.EventID, "userId": f.UserID, "status": f.Status})
+	return listBy[T](ctx, c, path, map[string]*string{"eventId": f.EventID, "userId": f.UserID, "holder": f.Holder, "status": f.Status})
 }
 
 func listBy[T any](ctx context.Context, c *Client, path string, filters map[string]*string) iter.Seq2[T, error] {

@@ -23,7 +23,8 @@ type Payment struct {
 	Part            string    `json:"paymentPart"`
 	BookingID       string    `json:"bookingId"`
 	EventID         string    `json:"eventId"`
-	UserID          string    `json:"userId"`
+	UserID          string    `json:"userId"` // "" if a holder paid
+	Holder          string    `json:"holder"`
 	Amount          *int64    `json:"amount"`
 	Currency        string    `json:"currency"`
 	Status          string    `json:"status"` // ACCEPTED, REFUND_DUE, REFUNDED

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -11,7 +12,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -56,19 +56,14 @@ type requestInfo struct {
 	header    http.Header  // header of the response
 	scope     config.Scope // "" without a valid key or token
 	key       string       // the key's name, "" for a token
-	user      holdfast.ID  // the token's user, zero for a key
-	expires   time.Time    // of the token, zero for a key
+	Claims                 // of the token, zero for a key
 }
 
 type requestInfoKey struct{}
 
 // Origin implements holdfast.Originator. Without API keys a caller has no name.
 func (info *requestInfo) Origin() holdfast.Origin {
-	actor := info.key
-	if !info.user.IsZero() {
-		actor = info.user.String()
-	}
-	return holdfast.Origin{Actor: actor, RequestID: info.requestID}
+	return holdfast.Origin{Actor: cmp.Or(info.Actor, info.key), RequestID: info.requestID}
 }
 
 // requestInfoOf never returns nil.
@@ -95,8 +90,8 @@ func (a *api) identify(ring keyring, r *http.Request, info *requestInfo) {
 		info.scope, info.key = key.scope, key.name
 		return
 	}
-	if user, expires, err := a.Tokens.User(secret); err == nil {
-		info.scope, info.user, info.expires = scopeCustomer, user, expires
+	if claims, err := a.Tokens.Claims(secret); err == nil {
+		info.scope, info.Claims = scopeCustomer, claims
 	}
 }
 
@@ -114,25 +109,13 @@ func requireScope(ctx context.Context, scope config.Scope) error {
 	}
 }
 
-// requireUser refuses a customer's token that names another user. A key belongs
-// to a back end, which may name any user.
-func requireUser(ctx context.Context, user holdfast.ID) error {
-	if info := requestInfoOf(ctx); info.scope == scopeCustomer && info.user != user {
+// requireCustomer refuses a customer's token that names another customer. A key belongs
+// to a back end, which may name any.
+func requireCustomer(ctx context.Context, c Customer) error {
+	if info := requestInfoOf(ctx); info.scope == scopeCustomer && info.Customer != c {
 		return holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
 	return nil
-}
-
-// userFilter returns the user whose items a list may contain: the token's user
-// for a customer, the requested user for a key; nil for all.
-func userFilter(ctx context.Context, requested *holdfast.ID) (*holdfast.ID, error) {
-	if requested != nil {
-		return requested, requireUser(ctx, *requested)
-	}
-	if info := requestInfoOf(ctx); info.scope == scopeCustomer {
-		return &info.user, nil
-	}
-	return nil, nil //nolint:nilnil // all users
 }
 
 func hostOf(hostport string) string {

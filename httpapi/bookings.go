@@ -12,7 +12,8 @@ import (
 
 type bookingBody struct {
 	ID               string `json:"id"`
-	UserID           string `json:"userId"`
+	UserID           string `json:"userId,omitempty" doc:"Absent if a holder has the booking."`
+	Holder           string `json:"holder,omitempty"`
 	EventID          string `json:"eventId"`
 	LockID           string `json:"lockId"`
 	Seats            int64  `json:"seats"`
@@ -34,7 +35,8 @@ func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
 	return bookingBody{
 		Places:           places,
 		ID:               b.ID.String(),
-		UserID:           formatID(b.UserID),
+		UserID:           Customer{b.UserID, b.Holder}.userID(),
+		Holder:           b.Holder,
 		EventID:          formatID(b.EventID),
 		LockID:           formatID(b.LockID),
 		Seats:            b.Seats,
@@ -64,7 +66,7 @@ type newBookingInEvent struct {
 
 // BookingTerms has the fields of a request for a booking, except its event.
 type BookingTerms struct {
-	UserID           string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
+	CustomerBody
 	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
 	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds from now."`
@@ -81,8 +83,8 @@ type bookingFilter struct {
 	PageQuery
 	FilterQuery
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-	UserID  string `query:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-	Status  string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
+	CustomerQuery
+	Status string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
 }
 
 type paymentWindowBody struct {
@@ -123,12 +125,12 @@ func (a *api) registerBookingRoutes() {
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
-		user, err := userFilter(ctx, parseFilter(in.UserID))
+		user, holder, err := in.filter(ctx)
 		if err != nil {
 			return nil, err
 		}
 		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
-			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.BookingStatus(in.Status),
+			EventID: parseFilter(in.EventID), UserID: user, Holder: holder, Status: holdfast.BookingStatus(in.Status),
 		}, in.page())
 		return newList(bookings, next, func(b holdfast.Booking) bookingBody { return a.bookingBody(ctx, b) }), err
 	})
@@ -206,20 +208,22 @@ func (a *api) cancelBooking(ctx context.Context, t target) (holdfast.Booking, er
 }
 
 func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms BookingTerms) (*createdBooking, error) {
-	r := holdfast.BookingRequest{
-		UserID: parseID(terms.UserID), EventID: event, LockID: parseID(terms.LockID),
+	c, err := terms.customer()
+	if err != nil {
+		return nil, err
+	}
+	if err := a.admitCustomer(ctx, c); err != nil {
+		return nil, err
+	}
+	if c.Holder == "" {
+		if _, err := a.Users.GetUser(ctx, c.UserID); err != nil {
+			return nil, err
+		}
+	}
+	b, isNew, err := a.Bookings.CreateBooking(ctx, holdfast.BookingRequest{
+		UserID: c.UserID, Holder: c.Holder, EventID: event, LockID: parseID(terms.LockID),
 		Window: parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL),
-	}
-	if err := requireUser(ctx, r.UserID); err != nil {
-		return nil, err
-	}
-	if err := a.limitNamedUser(ctx, r.UserID); err != nil {
-		return nil, err
-	}
-	if _, err := a.Users.GetUser(ctx, r.UserID); err != nil {
-		return nil, err
-	}
-	b, isNew, err := a.Bookings.CreateBooking(ctx, r)
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -76,6 +76,34 @@ func (s *shop) createSale(t *testing.T) (client.Event, client.User) {
 	return event, user
 }
 
+// A holder is named in place of a user, and the server refuses both together.
+func TestClient_ActsForHolders(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	event, user := s.createSale(t)
+	ctx, cart := t.Context(), "cart 1"
+	lock, err := s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, Holder: cart, Seats: 2})
+	if err != nil || lock.Holder != cart || lock.UserID != "" {
+		t.Fatalf("%+v, %v", lock, err)
+	}
+	booking, err := s.CreateBooking(ctx, client.BookingRequest{LockID: lock.ID, EventID: event.ID, Holder: cart, PaymentTTL: time.Minute})
+	if err != nil || booking.Holder != cart || booking.UserID != "" {
+		t.Fatalf("%+v, %v", booking, err)
+	}
+	if _, err := s.ConfirmBooking(ctx, booking.ID, "r"); err != nil {
+		t.Error(err)
+	}
+	for found, err := range s.ListBookings(ctx, client.Filter{Holder: &cart}) {
+		if err != nil || found.ID != booking.ID {
+			t.Errorf("%+v, %v", found, err)
+		}
+	}
+	_, err = s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Holder: cart, Seats: 2})
+	if !client.Is(err, client.ValidationFailed) {
+		t.Errorf("both together: %v", err)
+	}
+}
+
 func TestClient_BooksAndCancels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, passThrough)

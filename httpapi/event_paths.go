@@ -76,15 +76,15 @@ func inEvent(op huma.Operation) huma.Operation {
 	return op
 }
 
-// requireLock answers that a lock does not exist if the token is of another user, or the path has another event. A
-// lock's user and event never change, so the check needs no transaction.
+// requireLock answers that a lock does not exist if the token is of another customer, or the path has another event. A
+// lock's customer and event never change, so the check needs no transaction.
 func (a *api) requireLock(ctx context.Context, t target) error {
 	info := requestInfoOf(ctx)
 	if info.scope != scopeCustomer && t.event == nil {
 		return nil
 	}
 	lock, err := a.Seats.GetLock(ctx, t.id)
-	if err == nil && !mayName(info, t, lock.UserID, lock.EventID) {
+	if err == nil && !mayName(info, t, Customer{lock.UserID, lock.Holder}, lock.EventID) {
 		err = holdfast.NotFound(holdfast.CodeLockNotFound)
 	}
 	return err
@@ -97,12 +97,12 @@ func (a *api) requireBooking(ctx context.Context, t target) error {
 		return nil
 	}
 	b, err := a.Bookings.GetBooking(ctx, t.id)
-	if err == nil && !mayName(info, t, b.UserID, b.EventID) {
+	if err == nil && !mayName(info, t, Customer{b.UserID, b.Holder}, b.EventID) {
 		err = holdfast.NotFound(holdfast.CodeBookingNotFound)
 	}
 	return err
 }
 
-func mayName(info *requestInfo, t target, user, event holdfast.ID) bool {
-	return (info.scope != scopeCustomer || user == info.user) && (t.event == nil || event == *t.event)
+func mayName(info *requestInfo, t target, c Customer, event holdfast.ID) bool {
+	return (info.scope != scopeCustomer || c == info.Customer) && (t.event == nil || event == *t.event)
 }

@@ -43,11 +43,11 @@ type Limits struct {
 // every request wait longer.
 const defaultInFlight = 4096
 
-// limitCaller counts a request against the rate of its key, or of its token's user.
+// limitCaller counts a request against the rate of its key, or of its token's customer.
 func (a *api) limitCaller(ctx context.Context) error {
 	info := requestInfoOf(ctx)
 	if info.scope == scopeCustomer {
-		return a.limitUser(ctx, info.user)
+		return a.limitUser(ctx, info.UserID)
 	}
 	return a.count(ctx, a.Rates, caller{"key", info.key}, a.Limits.PerKey)
 }
@@ -67,13 +67,13 @@ func (a *api) limitAddress(r *http.Request) error {
 	return a.count(r.Context(), a.addresses, caller{"address", address}, a.Limits.PerAddress)
 }
 
-// limitNamedUser counts a request of a key against the rate of the user that it
-// names. A customer's token was counted by limitCaller.
-func (a *api) limitNamedUser(ctx context.Context, user holdfast.ID) error {
+// admitCustomer refuses a customer's token that names another customer. It counts a request of a key against the rate of
+// the customer that it names; one of a token was counted by limitCaller.
+func (a *api) admitCustomer(ctx context.Context, c Customer) error {
 	if requestInfoOf(ctx).scope == scopeCustomer {
-		return nil
+		return requireCustomer(ctx, c)
 	}
-	return a.limitUser(ctx, user)
+	return a.limitUser(ctx, c.UserID)
 }
 
 func (a *api) limitUser(ctx context.Context, user holdfast.ID) error {

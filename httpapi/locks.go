@@ -12,7 +12,8 @@ import (
 type lockBody struct {
 	ID             string `json:"id"`
 	EventID        string `json:"eventId"`
-	UserID         string `json:"userId"`
+	UserID         string `json:"userId,omitempty" doc:"Absent if a holder has the lock."`
+	Holder         string `json:"holder,omitempty"`
 	Seats          int64  `json:"seats"`
 	Status         string `json:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
 	ExpiresAt      string `json:"expiresAt" format:"date-time"`
@@ -32,7 +33,8 @@ func newLockBody(l holdfast.Lock, places []placeBody) lockBody {
 		Places:         places,
 		ID:             l.ID.String(),
 		EventID:        formatID(l.EventID),
-		UserID:         formatID(l.UserID),
+		UserID:         Customer{l.UserID, l.Holder}.userID(),
+		Holder:         l.Holder,
 		Seats:          l.Seats,
 		Status:         string(l.Status),
 		ExpiresAt:      formatTime(l.ExpiresAt),
@@ -61,10 +63,10 @@ type newLockInEvent struct {
 
 // LockTerms has the fields of a request for a lock, except its event.
 type LockTerms struct {
-	UserID         string     `json:"userId" pattern:"^[0-9a-fA-F]{24}$"`
+	CustomerBody
 	ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
 	TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
-	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and user."`
+	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and customer."`
 	WishBody
 }
 
@@ -77,8 +79,8 @@ type lockFilter struct {
 	PageQuery
 	FilterQuery
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
-	UserID  string `query:"userId" pattern:"^[0-9a-fA-F]{24}$"`
-	Status  string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
+	CustomerQuery
+	Status string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
 }
 
 type lockExtensionBody struct {
@@ -108,12 +110,12 @@ func (a *api) registerLockRoutes() {
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
-		user, err := userFilter(ctx, parseFilter(in.UserID))
+		user, holder, err := in.filter(ctx)
 		if err != nil {
 			return nil, err
 		}
 		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
-			EventID: parseFilter(in.EventID), UserID: user, Status: holdfast.LockStatus(in.Status),
+			EventID: parseFilter(in.EventID), UserID: user, Holder: holder, Status: holdfast.LockStatus(in.Status),
 		}, in.page())
 		return newList(locks, next, a.lockBodyIn(ctx)), err
 	})
@@ -182,15 +184,15 @@ func (a *api) acquireLock(ctx context.Context, event holdfast.ID, header Idempot
 	if err != nil {
 		return nil, err
 	}
-	user := parseID(terms.UserID)
-	if err := requireUser(ctx, user); err != nil {
+	c, err := terms.customer()
+	if err != nil {
 		return nil, err
 	}
-	if err := a.limitNamedUser(ctx, user); err != nil {
+	if err := a.admitCustomer(ctx, c); err != nil {
 		return nil, err
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
-		EventID: event, UserID: user, Seats: seats, Wish: wish,
+		EventID: event, UserID: c.UserID, Holder: c.Holder, Seats: seats, Wish: wish,
 		Until: parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds), Key: key,
 	})
 	if err != nil {

@@ -18,6 +18,7 @@ type paymentBody struct {
 	BookingID       string `json:"bookingId"`
 	EventID         string `json:"eventId,omitempty"`
 	UserID          string `json:"userId,omitempty"`
+	Holder          string `json:"holder,omitempty"`
 	Amount          *int64 `json:"amount,omitempty" doc:"The amount in whole minor units, as the shop reported it."`
 	Currency        string `json:"currency,omitempty" doc:"A currency of ISO 4217."`
 	Status          string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
@@ -30,7 +31,8 @@ type paymentBody struct {
 func newPaymentBody(p holdfast.Payment) paymentBody {
 	return paymentBody{
 		ID: p.ID.String(), Provider: p.Provider, Reference: p.Reference, PaymentPart: p.Part, BookingID: formatID(p.BookingID),
-		EventID: formatID(p.EventID), UserID: formatID(p.UserID), Amount: p.Amount, Currency: p.Currency, Status: string(p.Status),
+		EventID: formatID(p.EventID), UserID: Customer{p.UserID, p.Holder}.userID(), Holder: p.Holder,
+		Amount: p.Amount, Currency: p.Currency, Status: string(p.Status),
 		Reason: string(p.Reason), RefundReference: p.RefundReference, CreatedAt: formatTime(p.CreatedAt), UpdatedAt: formatTime(p.UpdatedAt),
 	}
 }

@@ -44,7 +44,7 @@ func (a *api) registerRefundRoutes() {
 func paymentHit(p holdfast.Payment, matchedBy string) hitBody {
 	return hitBody{
 		Kind: kindPayment, ID: p.ID.String(), MatchedBy: matchedBy, Status: string(p.Status),
-		EventID: formatID(p.EventID), UserID: formatID(p.UserID), BookingID: formatID(p.BookingID),
+		EventID: formatID(p.EventID), UserID: Customer{p.UserID, p.Holder}.userID(), Holder: p.Holder, BookingID: formatID(p.BookingID),
 	}
 }
 

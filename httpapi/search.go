@@ -19,6 +19,7 @@ const maxHits = 50
 const (
 	kindEvent   = "event"
 	kindUser    = "user"
+	kindHolder  = "holder"
 	kindLock    = "lock"
 	kindBooking = "booking"
 	kindPayment = "payment"
@@ -28,15 +29,15 @@ const (
 
 type searchQuery struct {
 	FilterQuery
-	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, email address, payment reference, seat or name."`
+	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, email address, holder, payment reference, seat or name."`
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"With it, the text may be the ID of a seat of this event."`
 }
 
 // hitBody is a document that a search has found. Fields that its kind does not have are absent.
 type hitBody struct {
-	Kind      string `json:"kind" enum:"event,user,lock,booking,payment,seating-plan,seat"`
+	Kind      string `json:"kind" enum:"event,user,holder,lock,booking,payment,seating-plan,seat"`
 	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
-	MatchedBy string `json:"matchedBy" enum:"id,email,paymentReference,seat,name"`
+	MatchedBy string `json:"matchedBy" enum:"id,email,holder,paymentReference,seat,name"`
 	Name      string `json:"name,omitempty" doc:"The name of an event, a user or a plan, or the section, row and label of a seat."`
 	Status    string `json:"status,omitempty" doc:"The status of an event, a lock, a booking or a payment, or the state of a seat."`
 	Seats     int64  `json:"seats,omitempty" doc:"Number of seats of a lock or a booking."`
@@ -44,6 +45,7 @@ type hitBody struct {
 	EventDate string `json:"eventDate,omitempty" format:"date-time" doc:"Of an event."`
 	EventID   string `json:"eventId,omitempty"`
 	UserID    string `json:"userId,omitempty"`
+	Holder    string `json:"holder,omitempty"`
 	LockID    string `json:"lockId,omitempty" doc:"The lock that has the seat."`
 	BookingID string `json:"bookingId,omitempty" doc:"The booking of a seat, a lock or a payment."`
 }
@@ -57,7 +59,8 @@ func (a *api) registerSearchRoutes() {
 	route(a, huma.Operation{
 		OperationID: "search", Method: http.MethodGet, Path: "/api/admin/search", Tags: []string{"Operators"}, Summary: "Look something up",
 		Description: "Finds what matches the whole text: an event, a user, a lock, a booking, a payment or a seating plan by its ID, " +
-			"a user by the email address in any case, the bookings and payments with a payment reference, and, with eventId, a seat. " +
+			"a user by the email address in any case, a holder of a lock or a booking, the bookings and payments with a payment reference, " +
+			"and, with eventId, a seat. " +
 			"If nothing does, it finds events and users whose name contains the text, in any case, among the newest 5,000 events and " +
 			"100,000 users. " +
 			"An empty list is the answer if nothing matches. At most 50 hits of a kind.",
@@ -73,7 +76,7 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 		return nil, err
 	}
 	hits := []hitBody{}
-	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findSeat} {
+	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findHolder, a.findSeat} {
 		more, err := find(ctx, text, parseID(in.EventID))
 		if err != nil {
 			return nil, err
@@ -143,7 +146,7 @@ func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []
 			l, err := a.Seats.GetLock(ctx, id)
 			return hitBody{
 				Kind: kindLock, ID: l.ID.String(), MatchedBy: byID, Status: string(l.Status), Seats: l.Seats,
-				EventID: formatID(l.EventID), UserID: formatID(l.UserID), BookingID: formatID(l.BookingID),
+				EventID: formatID(l.EventID), UserID: Customer{l.UserID, l.Holder}.userID(), Holder: l.Holder, BookingID: formatID(l.BookingID),
 			}, err
 		},
 		func() (hitBody, error) {
@@ -178,6 +181,22 @@ func (a *api) findByEmail(ctx context.Context, text string, _ holdfast.ID) ([]hi
 	return []hitBody{userHit(u, "email")}, nil
 }
 
+func (a *api) findHolder(ctx context.Context, text string, _ holdfast.ID) ([]hitBody, error) {
+	f := holdfast.LockFilter{Holder: text}
+	if f.Check() != nil {
+		return nil, nil
+	}
+	locks, _, err := a.Seats.ListLocks(ctx, f, holdfast.Page{Size: 1})
+	if err != nil {
+		return nil, err
+	}
+	bookings, _, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{Holder: text}, holdfast.Page{Size: 1})
+	if err != nil || len(locks)+len(bookings) == 0 {
+		return nil, err
+	}
+	return []hitBody{{Kind: kindHolder, ID: holdfast.HolderID(text).String(), MatchedBy: kindHolder, Holder: text}}, nil
+}
+
 func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]hitBody, error) {
 	if event.IsZero() {
 		return nil, nil
@@ -199,7 +218,7 @@ func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]h
 func bookingHit(b holdfast.Booking, matchedBy string) hitBody {
 	return hitBody{
 		Kind: kindBooking, ID: b.ID.String(), MatchedBy: matchedBy, Status: string(b.Status), Seats: b.Seats,
-		EventID: formatID(b.EventID), UserID: formatID(b.UserID), LockID: formatID(b.LockID),
+		EventID: formatID(b.EventID), UserID: Customer{b.UserID, b.Holder}.userID(), Holder: b.Holder, LockID: formatID(b.LockID),
 	}
 }
 

@@ -22,7 +22,7 @@ type shares struct {
 	most int
 
 	mu   sync.Mutex
-	used map[holdfast.ID]int // by the token's user, above 0
+	used map[holdfast.ID]int // by the ID of the token's customer, above 0
 }
 
 func newShares(most int) *shares { return &shares{most: most, used: map[holdfast.ID]int{}} }
@@ -34,11 +34,11 @@ func (s *shares) take(info *requestInfo, what string) (free func(), err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.used[info.user] >= s.most {
+	if s.used[info.UserID] >= s.most {
 		return nil, newProblem(http.StatusTooManyRequests, codeTooMany, "This customer has too many "+what+" at a time. End one, or retry later.")
 	}
-	s.used[info.user]++
-	return func() { s.free(info.user) }, nil
+	s.used[info.UserID]++
+	return func() { s.free(info.UserID) }, nil
 }
 
 func (s *shares) free(user holdfast.ID) {

@@ -151,7 +151,7 @@ func (a *api) stream(r *http.Request, w http.ResponseWriter, l *live.Listener) {
 	ticker := time.NewTicker(heartbeatInterval)
 	defer ticker.Stop()
 	var expired <-chan time.Time // never, with a key
-	if expires := requestInfoOf(r.Context()).expires; !expires.IsZero() {
+	if expires := requestInfoOf(r.Context()).Expires; !expires.IsZero() {
 		timer := time.NewTimer(expires.Sub(a.Clock()))
 		defer timer.Stop()
 		expired = timer.C

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -146,22 +147,51 @@ func requirePublicKey(key jwkset.JWKMarshal) error {
 
 var errInvalidToken = errors.New("not a valid customer token")
 
-// User returns the user of a token, and when the token expires. The token must be signed by a known key, must
+// Claims is what a customer's token says.
+type Claims struct {
+	Customer
+
+	Actor   string // of changes: the claim holder or, without it, sub
+	Expires time.Time
+}
+
+// Claims returns the claims of a token. The token must be signed by a known key, must
 // not be expired by this process's clock, must have the audience and the issuer of
-// the settings, and its sub must be an ID.
-func (t *Tokens) User(token string) (user holdfast.ID, expires time.Time, err error) {
+// the settings, and must name a customer.
+func (t *Tokens) Claims(token string) (c Claims, err error) {
 	if t == nil || token == "" || len(token) > maxTokenBytes {
-		return user, expires, errInvalidToken
+		return c, errInvalidToken
 	}
 	claims := jwt.MapClaims{} // a struct would take a claim "Sub" for "sub"
 	_, err = t.parser.ParseWithClaims(token, claims, t.key)
 	subject, subjectErr := claims.GetSubject()
 	expiry, expiryErr := claims.GetExpirationTime()
 	if err = errors.Join(err, subjectErr, expiryErr); err != nil || expiry == nil {
-		return user, expires, errors.Join(errInvalidToken, err)
+		return c, errors.Join(errInvalidToken, err)
 	}
-	if user, err = holdfast.ParseID(subject); err != nil || user.IsZero() {
-		return holdfast.ID{}, expires, errInvalidToken
+	holder, hasHolder := claims["holder"]
+	customer, err := customerOf(holder, hasHolder, subject)
+	if err != nil {
+		return c, err
 	}
-	return user, expiry.Time, nil
+	return Claims{Customer: customer, Actor: cmp.Or(customer.Holder, subject), Expires: expiry.Time}, nil
+}
+
+// customerOf returns the customer of a token: the claim holder if it is there, else sub, which is the ID of a user if it is
+// an ID, and otherwise a holder.
+func customerOf(holder any, hasHolder bool, subject string) (Customer, error) {
+	if id, err := holdfast.ParseID(subject); err == nil && !hasHolder {
+		if id.IsZero() {
+			return Customer{}, errInvalidToken
+		}
+		return Customer{UserID: id}, nil
+	}
+	text := subject
+	if hasHolder {
+		text, _ = holder.(string)
+	}
+	if err := holdfast.CheckHolder("holder", text); err != nil {
+		return Customer{}, errors.Join(errInvalidToken, err)
+	}
+	return Customer{holdfast.HolderID(text), text}, nil
 }

@@ -52,7 +52,7 @@ func (a *api) registerUserRoutes() {
 		OperationID: "get-user", Method: http.MethodGet, Path: "/api/users/{id}", Tags: tags,
 		Summary: "Get a user", Errors: []int{http.StatusNotFound},
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[userBody], error) {
-		if err := requireUser(ctx, parseID(in.ID)); err != nil {
+		if err := requireCustomer(ctx, Customer{UserID: parseID(in.ID)}); err != nil {
 			return nil, err
 		}
 		u, err := a.Users.GetUser(ctx, parseID(in.ID))

@@ -26,13 +26,13 @@ var kinds = map[string]kind{
 		path: "/api/events", columns: []string{"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate"},
 	},
 	"locks": {
-		path: "/api/locks", columns: []string{"id", "eventId", "userId", "seats", "status", "expiresAt", "bookingId"},
-		filters: []string{"event", "user", "status"},
+		path: "/api/locks", columns: []string{"id", "eventId", "userId", "holder", "seats", "status", "expiresAt", "bookingId"},
+		filters: []string{"event", "user", "holder", "status"},
 	},
 	"bookings": {
 		path:    "/api/bookings",
-		columns: []string{"id", "lockId", "eventId", "userId", "seats", "status", "paymentExpiresAt", "paymentReference"},
-		filters: []string{"event", "user", "status"},
+		columns: []string{"id", "lockId", "eventId", "userId", "holder", "seats", "status", "paymentExpiresAt", "paymentReference"},
+		filters: []string{"event", "user", "holder", "status"},
 	},
 	"payments": {
 		path: "/api/payments",
@@ -56,6 +56,7 @@ type listCmd struct {
 
 	Event     *string `placeholder:"ID" help:"List only items of this event: locks, bookings and payments."`
 	User      *string `placeholder:"ID" help:"List only items of this user: locks and bookings."`
+	Holder    *string `help:"List only items of this holder: locks and bookings."`
 	Booking   *string `placeholder:"ID" help:"List only payments of this booking."`
 	Status    *string `help:"List only items with this status, such as ACTIVE: locks, bookings and payments."`
 	Reference *string `help:"List only payments with this reference of the provider."`
@@ -86,7 +87,7 @@ func (c *listCmd) filters() map[string][2]string {
 		flag, parameter string
 		value           *string
 	}{
-		{"event", "eventId", c.Event}, {"user", "userId", c.User}, {"booking", "bookingId", c.Booking},
+		{"event", "eventId", c.Event}, {"user", "userId", c.User}, {"holder", "holder", c.Holder}, {"booking", "bookingId", c.Booking},
 		{"status", "status", c.Status}, {"reference", "reference", c.Reference}, {"provider", "provider", c.Provider},
 	} {
 		if f.value != nil {
