@@ -37,7 +37,9 @@ export type Selected = SelectedSeat | SelectedPlaces;
 export interface Lock {
   id: string;
   eventId: string;
-  userId: string;
+  /** Either of the two. */
+  userId?: string;
+  holder?: string;
   seats: number;
   status: "ACTIVE" | "CONSUMED" | "RELEASED" | "EXPIRED";
   /** RFC 3339. */

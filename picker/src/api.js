@@ -45,14 +45,15 @@ export class Api {
   }
 
   /**
-   * user is the user of the token, or undefined without a token. The token is only read here; the server checks it. It throws a
-   * Refusal if the page has no token at the moment.
+   * customer is whom the token is for, as a request names it: by `userId` or `holder`. It is undefined without a token. The token
+   * is only read here; the server checks it. It throws a Refusal if the page has no token at the moment.
    */
-  async user() {
+  async customer() {
     const token = await this.#token();
     try {
-      const [, claims] = token.split(".");
-      return JSON.parse(atob(claims.replaceAll("-", "+").replaceAll("_", "/"))).sub;
+      const bytes = atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"));
+      const { sub, holder } = JSON.parse(new TextDecoder().decode(Uint8Array.from(bytes, (b) => b.charCodeAt(0))));
+      return holder === undefined && /^[0-9a-f]{24}$/i.test(sub) ? { userId: sub } : { holder: holder ?? sub };
     } catch {
       return undefined;
     }

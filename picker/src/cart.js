@@ -14,7 +14,7 @@ export class Cart {
   #areaHolds = new Map();
 
   /**
-   * @param options has `event`, `userId`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
+   * @param options has `event`, `customer`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
    * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal)` and `waiting(refusal)`
@@ -33,8 +33,8 @@ export class Cart {
   }
 
   #request() {
-    const { event, userId, ttlSeconds } = this.options;
-    return { eventId: event.id, userId, ...(ttlSeconds > 0 && { ttlSeconds }) };
+    const { event, customer, ttlSeconds } = this.options;
+    return { eventId: event.id, ...customer, ...(ttlSeconds > 0 && { ttlSeconds }) };
   }
 
   /** resume takes over a lock of the event that is ACTIVE, and returns its status; undefined if it can't be read. */

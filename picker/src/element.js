@@ -139,9 +139,11 @@ export class HoldfastSeats extends HTMLElement {
 
   // #checkUser notices the token of another customer. It loads the map again if there are locks, which that customer can't change.
   async #checkUser({ api, cart }) {
-    const userId = await api.user().catch(() => undefined); // without a token the customer is not known
-    if (this.#parts?.cart !== cart || this.getAttribute("user") || userId === undefined || userId === cart.options.userId) return;
-    cart.options.userId = userId;
+    const customer = await api.customer().catch(() => undefined); // without a token the customer is not known
+    if (this.#parts?.cart !== cart || this.getAttribute("user") || customer === undefined) return;
+    const { userId, holder } = cart.options.customer ?? {};
+    if (customer.userId === userId && customer.holder === holder) return;
+    cart.options.customer = customer;
     if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
   }
 
@@ -227,8 +229,9 @@ export class HoldfastSeats extends HTMLElement {
         const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
         if (!event.seatingPlanId) throw new Refusal(422, { code: "NO_MAP", detail: this.words.noMap });
         const plan = await api.call("GET", `/api/seating-plans/${event.seatingPlanId}`, undefined, signal);
-        const user = this.getAttribute("user") || (await api.user());
-        if (!signal.aborted) await this.#build(api, event, user, new Hall(plan), signal);
+        const userId = this.getAttribute("user");
+        const customer = userId ? { userId } : await api.customer();
+        if (!signal.aborted) await this.#build(api, event, customer, new Hall(plan), signal);
         return undefined;
       } catch (error) {
         if (signal.aborted) return undefined;
@@ -247,11 +250,11 @@ export class HoldfastSeats extends HTMLElement {
     }
   }
 
-  async #build(api, event, userId, hall, signal) {
+  async #build(api, event, customer, hall, signal) {
     const w = this.words;
     const seats = new Seats(hall);
     const parts = { api, event, hall, seats };
-    parts.cart = new Cart(api, hall, seats, { event, userId, ...this.#options() }, w, {
+    parts.cart = new Cart(api, hall, seats, { event, customer, ...this.#options() }, w, {
       changed: () => this.#showAll(),
       selected: (seat, isChosen) => this.#parts === parts && this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
       placed: (section) => this.#parts === parts && this.#tell("placesselected", { places: this.#places(section), selection: this.selection }),

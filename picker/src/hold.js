@@ -19,7 +19,7 @@ export class Hold {
   #timer = 0;
 
   /**
-   * @param request returns `eventId`, `userId` and, optionally, `ttlSeconds`
+   * @param request returns `eventId`, `userId` or `holder` and, optionally, `ttlSeconds`
    * @param on has `changed(wish)` (that is held now), `changedElsewhere(previous lock)`, `refused(refusal, wish)` (the lock stays as it is, and
    * nothing is tried again; without a wish: a look at the lock failed), `ended(refusal, lock)` (the lock is gone), `sold()` (the lock was
    * bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has

@@ -11,7 +11,7 @@ import { paymentPage, refundsPage } from "./console/payments.js";
 import { planPage, plansPage } from "./console/plans.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
-import { userPage } from "./console/users.js";
+import { holderPage, userPage } from "./console/users.js";
 import { webhookPage, webhooksPage } from "./console/webhooks.js";
 import { byID } from "./dom.js";
 
@@ -34,6 +34,7 @@ startRouter({
   "locks": locksPage,
   "locks/:id": lockPage,
   "users/:id": userPage,
+  "holders": holderPage,
   "refunds": refundsPage,
   "payments/:id": paymentPage,
   "plans": plansPage,

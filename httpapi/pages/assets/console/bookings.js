@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
-import { badge, eventLink, idLink, lines, seats, time } from "./format.js";
+import { badge, customerLink, eventLink, idLink, lines, seats, time } from "./format.js";
 import { historyCard, subjectsOf } from "./history.js";
 import { bookingColumns, listPage } from "./lists.js";
 import { callIfExists, card, load } from "./parts.js";
@@ -30,7 +30,7 @@ export async function bookingPage(page) {
     page.root.append(card("Booking", [badge(booking.status)], lines(
       ["ID", el("code", { textContent: booking.id })],
       ["Event", eventLink(booking.eventId)],
-      ["User", idLink("users", booking.userId)],
+      ["Customer", customerLink(booking)],
       ["Lock", el("span", {}, idLink("locks", booking.lockId), " ", lock === null ? "was removed" : badge(lock.status))],
       ["Seats", seats(booking)],
       ["Payment reference", (booking.paymentReference ?? "none") + (booking.late ? " (a late payment)" : "")],

@@ -5,7 +5,7 @@ import { ApiError, call } from "../api.js";
 import { el, part, setText, updateList } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { eventMap } from "./event_map.js";
-import { badge, count, idLink, lines, number, time } from "./format.js";
+import { badge, count, customerLink, idLink, lines, number, time } from "./format.js";
 import { historyOf, subjectsOf } from "./history.js";
 import { act, callIfExists, card, field, form, keepUp, load, stopLoading } from "./parts.js";
 
@@ -82,13 +82,13 @@ function lookUp(page, event, loaded) {
 async function readSeat(event, id) {
   const seat = await call("GET", `/api/events/${event.id}/seats/${encodeURIComponent(id)}`);
   const lock = seat.lockId ? await callIfExists(`/api/locks/${seat.lockId}`) : null;
-  const user = lock === null ? null : await callIfExists(`/api/users/${lock.userId}`);
+  const user = !lock?.userId ? null : await callIfExists(`/api/users/${lock.userId}`);
   return { seat, lock, user };
 }
 
 function customerOf(lock, user) {
   if (lock === null) return "–";
-  const a = idLink("users", lock.userId);
+  const a = customerLink(lock);
   if (user === null) return a;
   a.replaceChildren(user.name);
   return el("span", {}, a, " ", el("span", { className: "soft", textContent: user.email }));

@@ -35,6 +35,12 @@ export function idLink(path, id) {
   return el("a", { href: link(`${path}/${id}`), title: id }, el("code", { textContent: `…${id.slice(-8)}` }));
 }
 
+// customerLink links to the page of the user or the holder that an item is for.
+export function customerLink({ userId, holder }) {
+  if (holder === undefined) return idLink("users", userId);
+  return el("a", { href: link("holders", { holder }) }, el("bdi", { textContent: holder }));
+}
+
 const eventNames = new Map(); // {name: a promise, readAt: ms} by ID, the oldest first
 const maxEventNames = 200; // more than a page of a list has
 const eventNameLifetime = 15_000; // ms; an operator may have changed the name

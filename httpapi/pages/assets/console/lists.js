@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
-import { badge, eventLink, idLink, seats, time } from "./format.js";
+import { badge, customerLink, eventLink, idLink, seats, time } from "./format.js";
 import { card, field, form, load, select, table } from "./parts.js";
 import { goTo, link } from "./router.js";
 
@@ -11,7 +11,7 @@ const pageSize = 50;
 export const lockColumns = [
   { name: "Lock", cell: (l) => idLink("locks", l.id) },
   { name: "Event", cell: (l) => eventLink(l.eventId) },
-  { name: "User", cell: (l) => idLink("users", l.userId) },
+  { name: "Customer", cell: customerLink },
   { name: "Seats", cell: seats },
   { name: "Status", cell: (l) => badge(l.status) },
   { name: "Booking", cell: (l) => idLink("bookings", l.bookingId) },
@@ -22,7 +22,7 @@ export const lockColumns = [
 export const bookingColumns = [
   { name: "Booking", cell: (b) => idLink("bookings", b.id) },
   { name: "Event", cell: (b) => eventLink(b.eventId) },
-  { name: "User", cell: (b) => idLink("users", b.userId) },
+  { name: "Customer", cell: customerLink },
   { name: "Seats", cell: seats },
   { name: "Status", cell: (b) => badge(b.status) },
   { name: "Payment reference", cell: (b) => b.paymentReference ?? "–" },
@@ -38,22 +38,23 @@ export function query(parameters) {
   return new URLSearchParams(filled).toString();
 }
 
-// listPage is a page with one list, its filters by event, user and status, and links to its next page.
+// listPage is a page with one list, its filters by event, customer and status, and links to its next page.
 export async function listPage(page, { path, title, columns, statuses, empty }) {
-  const { eventId = "", userId = "", status = "", pageToken = "" } = page.query;
+  const { eventId = "", userId = "", holder = "", status = "", pageToken = "" } = page.query;
+  const filters = { eventId, userId, holder, status };
   const id = (name, value) => el("input", { name, value, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
   const body = el("div");
   page.root.append(card(title, [], form({ className: "fields" }, (fields) => {
-    const filters = Object.fromEntries(["eventId", "userId", "status"].map((name) => [name, fields[name].value.trim()]));
-    goTo(path, filters);
+    goTo(path, Object.fromEntries(Object.keys(filters).map((name) => [name, name === "holder" ? fields[name].value : fields[name].value.trim()])));
   }, field("Event ID", id("eventId", eventId)), field("User ID", id("userId", userId)),
+  field("Holder", el("input", { name: "holder", value: holder, maxLength: 256, autocomplete: "off", spellcheck: false })),
   field("Status", select("status", status, [["", "all"], ...statuses])), el("button", { className: "primary", textContent: "Filter" })), body));
-  const read = () => call("GET", `/api/${path}?${query({ eventId, userId, status, pageSize, pageToken })}`);
+  const read = () => call("GET", `/api/${path}?${query({ ...filters, pageSize, pageToken })}`);
   await load(page, body, read, ({ items, nextPageToken }) => {
     const pages = el("p", { className: "buttons" });
-    if (pageToken !== "") pages.append(el("a", { className: "button", href: link(path, { eventId, userId, status }), textContent: "First page" }));
+    if (pageToken !== "") pages.append(el("a", { className: "button", href: link(path, filters), textContent: "First page" }));
     if (nextPageToken !== "") {
-      pages.append(el("a", { className: "button", href: link(path, { eventId, userId, status, pageToken: nextPageToken }), textContent: "Next page" }));
+      pages.append(el("a", { className: "button", href: link(path, { ...filters, pageToken: nextPageToken }), textContent: "Next page" }));
     }
     const text = items.length > 0 ? "Oldest first." : nextPageToken === "" ? empty : "None in this part of the list; the next page goes on.";
     body.replaceChildren(el("p", { className: "soft small", textContent: text }));
@@ -68,7 +69,7 @@ export function shortList(page, { path, title, columns, filter, empty }) {
   page.root.append(card(title, [el("a", { href: link(path, filter), textContent: "Filter and page" })], body));
   load(page, body, () => call("GET", `/api/${path}?${query({ ...filter, pageSize: 10 })}`), ({ items, nextPageToken }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", textContent: empty }));
-    const hidden = { eventId: "Event", userId: "User" };
+    const hidden = { eventId: "Event", userId: "Customer", holder: "Customer" };
     body.replaceChildren(table(title, without(columns, ...Object.keys(filter).map((name) => hidden[name])), items));
     if (nextPageToken !== "") body.append(el("p", { className: "small" }, el("a", { href: link(path, filter), textContent: `All ${path}` })));
   });

@@ -3,7 +3,7 @@
 import { ApiError, call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
-import { badge, count, eventLink, idLink, lines, seats, time } from "./format.js";
+import { badge, count, customerLink, eventLink, idLink, lines, seats, time } from "./format.js";
 import { historyCard, subjectsOf } from "./history.js";
 import { listPage, lockColumns } from "./lists.js";
 import { act, card, load } from "./parts.js";
@@ -24,7 +24,7 @@ export async function lockPage(page) {
     const root = card("Lock", [badge(lock.status), release], lines(
       ["ID", el("code", { textContent: lock.id })],
       ["Event", eventLink(lock.eventId)],
-      ["User", idLink("users", lock.userId)],
+      ["Customer", customerLink(lock)],
       ["Booking", idLink("bookings", lock.bookingId)],
       ["Seats", seats(lock)],
       ["Idempotency key", lock.idempotencyKey ?? "none"],

@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { formatAgo } from "../clock.js";
 import { el } from "../dom.js";
 import { showToast } from "../feedback.js";
-import { badge, count, eventLink, idLink, lines, number, time } from "./format.js";
+import { badge, count, customerLink, eventLink, idLink, lines, number, time } from "./format.js";
 import { historyCard } from "./history.js";
 import { query } from "./lists.js";
 import { card, field, form, load, table } from "./parts.js";
@@ -35,7 +35,7 @@ const columns = {
   changed: { name: "Changed", cell: (p) => time(p.updatedAt) },
   why: { name: "Why", cell: why },
   booking: { name: "Booking", cell: (p) => idLink("bookings", p.bookingId) },
-  user: { name: "User", cell: (p) => idLink("users", p.userId) },
+  customer: { name: "Customer", cell: customerLink },
   event: { name: "Event", cell: (p) => eventLink(p.eventId) },
   refund: { name: "Refund", cell: (p) => p.refundReference ?? "–" },
 };
@@ -67,7 +67,7 @@ export async function refundsPage(page) {
     const rest = due > items.length ? ` These are the first ${items.length}.` : "";
     body.replaceChildren(el("p", { className: "soft small", role: "status", textContent: `${count(due, "refund")}, oldest first.${rest}` }),
       table("Refunds due", [
-        columns.payment, columns.reference, columns.amount, columns.since, columns.why, columns.booking, columns.user, columns.event,
+        columns.payment, columns.reference, columns.amount, columns.since, columns.why, columns.booking, columns.customer, columns.event,
         { name: "Note the refund", cell: formOf },
       ], items));
   });
@@ -82,7 +82,7 @@ export async function paymentPage(page) {
       ["Reference", reference(payment)],
       ["Amount, in minor units", amount(payment)],
       ["Booking", idLink("bookings", payment.bookingId)],
-      ["User", idLink("users", payment.userId)],
+      ["Customer", customerLink(payment)],
       ["Event", eventLink(payment.eventId)],
       ["Why it has to go back", why(payment)],
       ["Refund reference", payment.refundReference ?? "none"],

@@ -1,17 +1,18 @@
-// The search: by ID, e-mail, payment reference, name or, within an event, by seat.
+// The search: by ID, e-mail, holder, payment reference, name or, within an event, by seat.
 
 import { call } from "../api.js";
 import { byID, el } from "../dom.js";
-import { badge, count, eventLink, idLink, time } from "./format.js";
+import { badge, count, customerLink, eventLink, idLink, time } from "./format.js";
 import { query } from "./lists.js";
 import { card, field, form, load, table } from "./parts.js";
 import { goTo, link, setTitle } from "./router.js";
 
 const paths = { event: "events", user: "users", lock: "locks", booking: "bookings", payment: "payments", "seating-plan": "plans" };
-const how = { id: "its ID", email: "the e-mail address", paymentReference: "the payment reference", seat: "the seat's ID", name: "a part of the name" };
+const how = { id: "its ID", holder: "its text", email: "the e-mail address", paymentReference: "the payment reference", seat: "the seat's ID", name: "a part of the name" };
 
 function target(hit) {
   if (hit.kind === "seat") return el("a", { href: link(`events/${hit.eventId}`, { seat: hit.id }), textContent: `Seat ${hit.id}` });
+  if (hit.kind === "holder") return customerLink(hit);
   const a = idLink(paths[hit.kind], hit.id);
   if (hit.name) a.replaceChildren(hit.name);
   return hit.email ? el("span", {}, a, ` ${hit.email}`) : a;
@@ -24,7 +25,7 @@ const columns = [
   { name: "Status", cell: (h) => (h.status ? badge(h.status) : "–") },
   { name: "Seats", cell: (h) => (h.seats ? count(h.seats, "seat") : h.kind === "seat" ? h.name : "–") },
   { name: "Event", cell: (h) => (h.eventDate ? time(h.eventDate) : eventLink(h.eventId)) },
-  { name: "User", cell: (h) => idLink("users", h.userId) },
+  { name: "Customer", cell: (h) => (h.kind === "holder" ? "–" : customerLink(h)) },
   { name: "Booking", cell: (h) => idLink("bookings", h.kind === "booking" ? "" : h.bookingId) },
 ];
 
