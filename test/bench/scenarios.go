@@ -64,7 +64,7 @@ func hotEvent(s settings) (rows []*result) {
 			rows = append(rows, inProcess(s, v, clients, 1, ampleSeats))
 		}
 	}
-	return rows
+	return append(rows, inProcess(s, holdersVariant, mostClients, 1, ampleSeats))
 }
 
 // onReplicaSet starts one replica set for all of its measurements.

@@ -32,6 +32,7 @@ type variant struct {
 const (
 	engineName      = "engine"
 	keylessName     = "engine, without keys"
+	holdersName     = "engine, by holders"
 	sellingName     = "engine, with seats"
 	transactionName = "a transaction each"
 	mutexName       = "… behind a mutex"
@@ -44,6 +45,11 @@ var (
 	keylessVariant = complete(keylessName, func(e *env) locker {
 		return func(ctx context.Context, event, user holdfast.ID, n int64, _ string) (bool, error) {
 			return e.lock(ctx, event, user, n, "")
+		}
+	})
+	holdersVariant = complete(holdersName, func(e *env) locker {
+		return func(ctx context.Context, event, _ holdfast.ID, n int64, key string) (bool, error) {
+			return e.lockSeats(ctx, holdfast.LockRequest{EventID: event, Holder: "cart of a customer", Seats: n, Key: key})
 		}
 	})
 	transactionVariant = complete(transactionName, func(e *env) locker { return transactionPerLock(e.DB.Database) })

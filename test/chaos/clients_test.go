@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ import (
 type clients struct {
 	t      *testing.T
 	apis   []*client.Client
-	users  []string
+	users  []string // IDs of users, and holders
 	events []*eventOnSale
 	plans  []string // IDs of hallPlans
 
@@ -28,6 +29,17 @@ type clients struct {
 	indeterminate int // attempts without a definite answer
 	undecided     int // histories that took too long to check
 	violations    []string
+}
+
+// holderPrefix begins the holders among the customers.
+const holderPrefix = "cart-"
+
+// customer returns the user or the holder with a number.
+func (cs *clients) customer(n int) (user, holder string) {
+	if who := cs.users[n]; strings.HasPrefix(who, holderPrefix) {
+		return "", who
+	}
+	return cs.users[n], ""
 }
 
 // eventOnSale is one of the events, with the number of keys used for it.

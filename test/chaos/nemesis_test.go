@@ -65,8 +65,8 @@ func runNemesis(t *testing.T, n nemesis) {
 	stream := startStreamChecker(watching, t, c.env)
 	receiver := newWebhookReceiver(t, seed)
 	c.webhook = c.createWebhook(receiver)
-	var users []string
-	for i := range 6 {
+	users := []string{holderPrefix + "0", holderPrefix + "1"}
+	for i := range 4 {
 		users = append(users, mustCreate(t, c.caller("api-0"), "/api/users",
 			map[string]any{"name": "A", "email": fmt.Sprintf("a%d@example.com", i)}))
 	}

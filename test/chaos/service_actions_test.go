@@ -40,7 +40,7 @@ func (m *serviceModel) Lock(t *rapid.T) {
 		until, due = holdfast.Until{For: time.Hour}, false
 	}
 	lock, replayed, err := m.env.Seats.AcquireLock(m.env.Ctx(), holdfast.LockRequest{
-		EventID: m.event, UserID: user, Seats: n, Until: until, Key: key,
+		EventID: m.event, UserID: user, Holder: m.holders[user], Seats: n, Until: until, Key: key,
 	})
 	before := m.keys[user.String()+key]
 	switch {
@@ -136,7 +136,7 @@ func (m *serviceModel) Book(t *rapid.T) {
 		window, due = holdfast.Until{}, false
 	}
 	b, made, err := m.env.Bookings.CreateBooking(m.env.Ctx(), holdfast.BookingRequest{
-		UserID: l.user, EventID: m.event, LockID: l.id, Window: window,
+		UserID: l.user, Holder: m.holders[l.user], EventID: m.event, LockID: l.id, Window: window,
 	})
 	has, code := m.liveBooking(l), l.endedCode()
 	switch {

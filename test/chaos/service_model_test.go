@@ -33,6 +33,7 @@ type serviceModel struct {
 	drift      int64 // by how much CorruptCounter made the counter wrong
 	event      holdfast.ID
 	users      []holdfast.ID
+	holders    map[holdfast.ID]string // the users that are holders
 	locks      map[holdfast.ID]*modelLock
 	bookings   map[holdfast.ID]*modelBooking
 	keys       map[string]*modelLock    // by user and idempotency key
@@ -153,13 +154,13 @@ func (m *serviceModel) Check(t *rapid.T) {
 		t.Fatalf("available %d, oversold %d; want %d (drift %d)", available, oversold, m.available(), m.drift)
 	}
 	for _, l := range m.locks {
-		if got := m.env.Lock(l.id); got.Status != l.status || got.Seats != l.seats {
-			t.Fatalf("lock %s: got %s, want %s", l.id, got.Status, l.status)
+		if got := m.env.Lock(l.id); got.Status != l.status || got.Seats != l.seats || got.UserID != l.user || got.Holder != m.holders[l.user] {
+			t.Fatalf("lock %s: got %+v, want %+v", l.id, got, l)
 		}
 	}
 	for _, b := range m.bookings {
-		if got := m.env.Booking(b.id); got.Status != b.status {
-			t.Fatalf("booking %s: got %s, want %s", b.id, got.Status, b.status)
+		if got := m.env.Booking(b.id); got.Status != b.status || got.Holder != m.holders[b.lock.user] {
+			t.Fatalf("booking %s: got %+v, want %+v", b.id, got, b)
 		}
 	}
 	if m.drift == 0 {
@@ -180,8 +181,9 @@ func TestModel_ServicesAgreeWithTheModel(t *testing.T) {
 			}
 		}
 		m := &serviceModel{
-			env: env, total: 20, saleStatus: holdfast.OnSale, users: []holdfast.ID{mongodb.NewID(), mongodb.NewID(), mongodb.NewID()},
-			locks: map[holdfast.ID]*modelLock{}, bookings: map[holdfast.ID]*modelBooking{}, keys: map[string]*modelLock{},
+			env: env, total: 20, saleStatus: holdfast.OnSale, users: []holdfast.ID{mongodb.NewID(), mongodb.NewID(), holdfast.HolderID("cart")},
+			holders: map[holdfast.ID]string{holdfast.HolderID("cart"): "cart"},
+			locks:   map[holdfast.ID]*modelLock{}, bookings: map[holdfast.ID]*modelBooking{}, keys: map[string]*modelLock{},
 			refused: map[string]holdfast.Code{},
 		}
 		m.perUser = rapid.SampledFrom([]int64{0, 0, 8}).Draw(t, "limit")

@@ -96,9 +96,10 @@ func (g *generator) requestLock(in opInput, ttl int64) (ownLock, bool) {
 	in.lock = sale.nextLock()
 	key := fmt.Sprintf("%s-%d", sale.id, in.lock)
 	request := client.LockRequest{
-		EventID: sale.id, UserID: g.users[in.user], Seats: in.seats, IdempotencyKey: key,
+		EventID: sale.id, Seats: in.seats, IdempotencyKey: key,
 		ExpiresAt: timeOf(in.until), TTL: time.Duration(ttl) * time.Second,
 	}
+	request.UserID, request.Holder = g.customer(in.user)
 	inv := invocation{opInput: in, send: sendLock(sale, request, in.wish), target: key, key: key}
 	var out opOutput
 	if g.rng.IntN(10) == 0 { // a double click
@@ -152,7 +153,8 @@ func (g *generator) invokeTwice(inv invocation) (out opOutput) {
 // reuseKey sends another request with a key that was used.
 func (g *generator) reuseKey(in opInput, key string) {
 	sale := g.events[in.event]
-	request := client.LockRequest{EventID: sale.id, UserID: g.users[in.user], Seats: in.seats + 1, IdempotencyKey: key}
+	request := client.LockRequest{EventID: sale.id, Seats: in.seats + 1, IdempotencyKey: key}
+	request.UserID, request.Holder = g.customer(in.user)
 	in.op, in.until = opReuseKey, 0
 	other := wish{section: standing, seats: in.seats + 1}
 	g.invoke(g.n+1, invocation{opInput: in, send: sendLock(sale, request, other), target: key, key: key})
@@ -314,7 +316,8 @@ func (g *generator) release(api, event int, l ownLock) {
 
 // book returns the booking's ID, "" if it was refused.
 func (g *generator) book(api, event int, l ownLock, window int64) string {
-	request := client.BookingRequest{UserID: g.users[l.user], EventID: g.events[event].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
+	request := client.BookingRequest{EventID: g.events[event].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
+	request.UserID, request.Holder = g.customer(l.user)
 	return g.invoke(api, invocation{opInput: opInput{op: opBook, event: event, lock: l.number, until: window}, target: l.id,
 		send: func(ctx context.Context, api *client.Client) (opOutput, error) {
 			return outputOfBooking(api.CreateBooking(ctx, request))
