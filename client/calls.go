@@ -171,6 +171,48 @@ func (c *Client) GetEvent(ctx context.Context, id string) (Event, error) {
 	return get[Event](ctx, c, "/api/events/", id)
 }
 
+// EventReport counts the seats of an event by their state, at one moment. A lock that is past its expiry holds nothing.
+type EventReport struct {
+	EventID    string `json:"eventId"`
+	TotalSeats int64  `json:"totalSeats"`
+	SeatCounts
+	Offered int64 `json:"offered"` // seats that are offered to the waiting list
+	Waiting int64 `json:"waiting"` // entries of the waiting list
+	// Sections and Categories are those of the seating plan, in its order; nil if the event has none.
+	Sections   []SectionCounts  `json:"sections"`
+	Categories []CategoryCounts `json:"categories"`
+}
+
+// SeatCounts are numbers of seats.
+type SeatCounts struct {
+	Available int64 `json:"available"`
+	Held      int64 `json:"held"`
+	Sold      int64 `json:"sold"`
+	Blocked   int64 `json:"blocked"`
+	Oversold  int64 `json:"oversold"` // seats taken beyond the total
+}
+
+// SectionCounts counts the seats of a section, whatever their categories are.
+type SectionCounts struct {
+	Key      string `json:"key"`
+	Category string `json:"category"` // the section's own
+	Total    int64  `json:"total"`
+	SeatCounts
+}
+
+// CategoryCounts counts the seats of a category in all sections.
+type CategoryCounts struct {
+	Key   string `json:"key"`
+	Total int64  `json:"total"`
+	SeatCounts
+}
+
+// GetEventReport counts the seats of an event. The server reads all locks of the event for it.
+func (c *Client) GetEventReport(ctx context.Context, id string) (r EventReport, err error) {
+	_, err = c.call(ctx, request{method: http.MethodGet, path: "/api/events/" + url.PathEscape(id) + "/report", isLong: true}, &r)
+	return r, err
+}
+
 // EventChange has the fields that UpdateEvent changes; nil fields stay as they are.
 type EventChange struct {
 	Name            *string    `json:"name,omitempty"`

@@ -83,6 +83,7 @@ func routeAccess(id string) []access {
 		{"GET /api/events", all, nil},
 		{"GET /api/events/{id}", all, nil},
 		{"GET /api/events/{id}/stream", all, nil},
+		{"GET /api/events/{id}/report", backEnd, nil},
 		{"PATCH /api/events/{id}", admin, fields{"name": "N"}},
 		{"POST /api/locks", all, fields{"eventId": id, "userId": id, "seats": 1}},
 		{"GET /api/locks", all, nil},

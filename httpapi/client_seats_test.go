@@ -110,6 +110,23 @@ func TestClient_LocksSeatsInEveryForm(t *testing.T) {
 	}
 }
 
+func TestClient_CountsSeatsByState(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	event, user := s.createHouse(t)
+	if _, err := s.AcquireLock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Section: "pit", Seats: 5}); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.GetEventReport(t.Context(), event.ID)
+	held := client.SectionCounts{Key: "pit", Category: "cheap", Total: 20, SeatCounts: client.SeatCounts{Available: 15, Held: 5}}
+	if err != nil || r.EventID != event.ID || r.TotalSeats != 32 || r.Available != 27 || r.Sections[1] != held || r.Categories[1].Held != 5 {
+		t.Errorf("%+v %v", r, err)
+	}
+	if _, err := s.GetEventReport(t.Context(), user.ID); !client.Is(err, client.EventNotFound) {
+		t.Errorf("another ID: %v", err)
+	}
+}
+
 func TestClient_RefusalsNameTheSeats(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, passThrough)

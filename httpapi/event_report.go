@@ -2,10 +2,14 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"reflect"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
@@ -21,6 +25,75 @@ const (
 	hoursSpan = 7 * day
 	daysSpan  = 366 * day
 )
+
+type reportQuery struct {
+	PathID
+	Format string `query:"format" enum:"json,csv" default:"json"`
+}
+
+type reportBody struct {
+	EventID    string `json:"eventId"`
+	TotalSeats int64  `json:"totalSeats"`
+	countsBody
+	Offered    int64                `json:"offered" doc:"Seats that are offered to the waiting list."`
+	Waiting    int64                `json:"waiting" doc:"Entries of the waiting list."`
+	Sections   []sectionCountsBody  `json:"sections,omitempty" nullable:"false" doc:"A lock counts with the seats whose places it names."`
+	Categories []categoryCountsBody `json:"categories,omitempty" nullable:"false"`
+}
+
+type countsBody struct {
+	Available int64 `json:"available" doc:"The total without held, sold, blocked and offered seats, at least 0."`
+	Held      int64 `json:"held" doc:"Seats in ACTIVE locks that have not expired."`
+	Sold      int64 `json:"sold"`
+	Blocked   int64 `json:"blocked" doc:"Seats that the venue has taken out of sale."`
+	Oversold  int64 `json:"oversold,omitempty" doc:"Seats taken beyond the total, or a section's, by other software."`
+}
+
+type sectionCountsBody struct {
+	Key      string `json:"key"`
+	Category string `json:"category" doc:"The section's own; its seats may have others."`
+	Total    int64  `json:"total"`
+	countsBody
+}
+
+type categoryCountsBody struct {
+	Key   string `json:"key"`
+	Total int64  `json:"total"`
+	countsBody
+}
+
+func newCountsBody(c holdfast.SeatCounts, oversold int64) countsBody {
+	return countsBody{Available: c.Available(), Held: c.Held, Sold: c.Sold, Blocked: c.Blocked, Oversold: oversold}
+}
+
+func newReportBody(r holdfast.EventReport) reportBody {
+	return reportBody{
+		EventID: r.EventID.String(), TotalSeats: r.Total, countsBody: newCountsBody(r.SeatCounts, r.Oversold()),
+		Sections: newBodies(r.Sections, func(s holdfast.SectionCounts) sectionCountsBody {
+			return sectionCountsBody{Key: s.Key, Category: s.Category, Total: s.Total, countsBody: newCountsBody(s.SeatCounts, s.Oversold())}
+		}),
+		Categories: newBodies(r.Categories, func(c holdfast.CategoryCounts) categoryCountsBody {
+			return categoryCountsBody{Key: c.Key, Total: c.Total, countsBody: newCountsBody(c.SeatCounts, c.Oversold())}
+		}),
+	}
+}
+
+// csv returns the rows of the report with a header. No value needs quotes.
+func (b reportBody) csv() []byte {
+	text := []byte("row,key,category,total,available,held,sold,blocked,oversold,offered,waiting\n")
+	row := func(kind, key, category string, total int64, c countsBody, more string) {
+		text = fmt.Appendf(text, "%s,%s,%s,%d,%d,%d,%d,%d,%d,%s\n",
+			kind, key, category, total, c.Available, c.Held, c.Sold, c.Blocked, c.Oversold, more)
+	}
+	row("event", b.EventID, "", b.TotalSeats, b.countsBody, fmt.Sprintf("%d,%d", b.Offered, b.Waiting))
+	for _, s := range b.Sections {
+		row("section", s.Key, s.Category, s.Total, s.countsBody, ",")
+	}
+	for _, c := range b.Categories {
+		row("category", c.Key, c.Key, c.Total, c.countsBody, ",")
+	}
+	return text
+}
 
 type salesQuery struct {
 	PathID
@@ -64,6 +137,41 @@ func (a *api) registerEventReportRoutes() {
 		Description: "Sold seats by the hour or day in which the customer locked them. Sales that were cancelled later are left out.",
 		Errors:      []int{http.StatusNotFound},
 	}, config.ScopeAdmin, a.eventSales)
+}
+
+func (a *api) registerReportRoute() {
+	schemas := a.huma.OpenAPI().Components.Schemas
+	route(a, huma.Operation{
+		OperationID: "get-event-report", Method: http.MethodGet, Path: "/api/events/{id}/report", Tags: []string{"Events"},
+		Summary:     "Count the seats of an event by their state",
+		Description: "At one moment, also by section and category if the event has a seating plan. It reads all locks of the event.",
+		Errors:      []int{http.StatusNotFound}, Metadata: map[string]any{metadataTimeout: surveyTimeout},
+		Responses: map[string]*huma.Response{strconv.Itoa(http.StatusOK): {Description: "OK", Content: map[string]*huma.MediaType{
+			"application/json": {Schema: schemas.Schema(reflect.TypeFor[reportBody](), true, "")},
+			"text/csv":         {Schema: &huma.Schema{Type: huma.TypeString, Description: "A row for the event, each section and each category."}},
+		}}},
+	}, config.ScopeBooking, a.eventReport)
+}
+
+func (a *api) eventReport(ctx context.Context, in *reportQuery) (*huma.StreamResponse, error) {
+	if err := a.reportSemaphore.acquire(ctx, "The report"); err != nil {
+		return nil, err
+	}
+	defer a.reportSemaphore.release()
+	report, err := a.Seats.Report(ctx, parseID(in.ID))
+	if err != nil {
+		return nil, err
+	}
+	body := newReportBody(report)
+	return &huma.StreamResponse{Body: func(ctx huma.Context) {
+		_, w := humago.Unwrap(ctx)
+		if in.Format != "csv" {
+			writeJSON(w, http.StatusOK, "application/json", body)
+			return
+		}
+		w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+		writeBody(w, body.csv())
+	}}, nil
 }
 
 func (a *api) eventSummary(ctx context.Context, id holdfast.ID) (*found[eventSummaryBody], error) {

@@ -20,7 +20,7 @@ const (
 	maxDueCount      = 1000
 	maxStatusCount   = 100_000
 	maxFailedRuns    = 10
-	// surveyTimeout bounds a survey, which reads all locks and bookings.
+	// surveyTimeout bounds a survey, which reads all locks and bookings, and a report, which reads all locks of an event.
 	surveyTimeout = 30 * time.Second
 )
 

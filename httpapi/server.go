@@ -112,6 +112,7 @@ type api struct {
 	answerRate          int
 	overviewSemaphore   semaphore // an overview sums the locks of many events
 	seatStatesSemaphore semaphore // the states of seats are read from all locks of an event
+	reportSemaphore     semaphore // so is a report
 	surveySemaphore     semaphore // a survey reads all locks and bookings
 	webhookSemaphore    semaphore // a test waits for an endpoint; a replay reads many changes
 	salesSemaphore      semaphore // a report of sales reads all sold locks of an event
@@ -164,12 +165,14 @@ func newAPI(s Services) (http.Handler, *api) {
 		answerTimeout:     cmp.Or(s.Limits.AnswerTimeout, defaultAnswerTimeout),
 		answerRate:        cmp.Or(s.Limits.AnswerRate, mostRate),
 		overviewSemaphore: make(semaphore, 1), seatStatesSemaphore: make(semaphore, 1), surveySemaphore: make(semaphore, 1),
-		salesSemaphore: make(semaphore, 1), searchSemaphore: make(semaphore, 1), webhookSemaphore: make(semaphore, maxWebhookActions),
+		salesSemaphore: make(semaphore, 1), reportSemaphore: make(semaphore, 1), searchSemaphore: make(semaphore, 1),
+		webhookSemaphore: make(semaphore, maxWebhookActions),
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
 	a.registerSeatingPlanRoutes()
 	a.registerEventRoutes()
+	a.registerReportRoute()
 	a.registerStreamRoutes()
 	a.registerSeatRoutes()
 	a.registerVenueMapRoute()

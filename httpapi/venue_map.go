@@ -31,7 +31,7 @@ func newVenueSectionBody(s seats.SectionStates) venueSectionBody {
 		states[i] = letterOf(state)
 	}
 	return venueSectionBody{
-		Key: s.Key, Total: s.Total, Available: s.Available, Locked: s.Locked, Sold: s.Sold, Blocked: s.Blocked, States: string(states),
+		Key: s.Key, Total: s.Total, Available: s.Available(), Locked: s.Held, Sold: s.Sold, Blocked: s.Blocked, States: string(states),
 	}
 }
 

@@ -36,6 +36,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"": database,
 		// A list uses the API alone.
 		"list":   {"HOLDFAST_URL", "HOLDFAST_KEY"},
+		"report": {"HOLDFAST_URL", "HOLDFAST_KEY"},
 		"api":    {"HOLDFAST_URL", "HOLDFAST_KEY"},
 		"export": database,
 		// A check uses no database.

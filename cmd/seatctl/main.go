@@ -38,6 +38,7 @@ type commands struct {
 	Jobs      jobsCmd    `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
 	Leases    leasesCmd  `cmd:"" help:"Free a stuck lease."`
 	List      listCmd    `cmd:"" help:"List events, locks, bookings, payments, webhooks or seating plans, over the API."`
+	Report    reportCmd  `cmd:"" help:"Count the seats of an event by their state, section and category, over the API."`
 	API       apiCmd     `cmd:"" name:"api" help:"Call any route of the API, such as: api POST /api/events name=Gala totalSeats:=100."`
 	Plans     plansCmd   `cmd:"" help:"Check, import and export seating plans."`
 	Export    exportCmd  `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`

@@ -7,33 +7,35 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// EachSeatLock reads an event with all locks that take its seats, at one snapshot. begin receives the occupancy of
-// the event without locks, and visit each lock with the state of its seats, by ID. If the snapshot is read again,
-// both are called again. For an unseated event neither is called. It refuses with EVENT_NOT_FOUND.
+// EachSeatLock reads an event with all locks that take its seats, at one snapshot. begin receives the event, and the
+// occupancy of a seated one without locks; visit receives each lock with the state of its seats, by the database's clock.
+// If the snapshot is read again, both are called again. It refuses with EVENT_NOT_FOUND, and as begin does.
 func (s *Store) EachSeatLock(
-	ctx context.Context, eventID ID, begin func(*seating.Occupancy), visit func(holdfast.Lock, holdfast.SeatState),
+	ctx context.Context, eventID ID, begin func(holdfast.Event, *seating.Occupancy) error, visit func(holdfast.Lock, holdfast.SeatState),
 ) error {
 	_, err := mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) (struct{}, error) {
-		found := loaded{}
-		if err := s.loadEach(ctx, eventID, inventory.Needs{Event: true, Seats: true}, &found); err != nil {
-			return struct{}{}, err
-		}
+		event, exists, err := s.readEvent(ctx, eventID)
 		switch {
-		case found.Event.ID.IsZero():
+		case err != nil:
+			return struct{}{}, err
+		case !exists:
 			return struct{}{}, holdfast.NotFound(holdfast.CodeEventNotFound)
-		case found.Event.SeatingPlanID.IsZero():
-			return struct{}{}, nil
 		}
-		hall, err := s.hall(ctx, found.Event.SeatingPlanID)
-		if err != nil {
+		var free *seating.Occupancy
+		if planID := event.SeatingPlanID; !planID.IsZero() {
+			hall, err := s.hall(ctx, planID)
+			if err != nil {
+				return struct{}{}, err
+			}
+			free = seatsDoc{Sections: event.CapacitySections()}.empty(hall)
+		}
+		if err := begin(event.event(), free); err != nil {
 			return struct{}{}, err
 		}
-		begin(found.Seats.empty(hall))
-		return struct{}{}, s.eachTakingLock(ctx, eventID, func(d lockDoc) { visit(d.lock(), stateOfSeats(d, found.Event.Now.Time)) })
+		return struct{}{}, s.eachTakingLock(ctx, eventID, func(d lockDoc) { visit(d.lock(), stateOfSeats(d, event.Now.Time)) })
 	})
 	return err
 }

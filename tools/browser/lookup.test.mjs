@@ -1,6 +1,7 @@
 // The console's pages to look things up and to change an event.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { after, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
@@ -153,6 +154,30 @@ test("an event is created, found by its name and status, and gets another date a
   await page.getByText("created the event Hamlet").first().waitFor();
   await page.goto(`${own.url}/console#/users/${user.id}`);
   await page.getByText("Ophelia Haml").first().waitFor();
+  expectNoErrors(page);
+});
+
+test("an event has a report of its seats, also as a file", async () => {
+  const event = await seatedEvent("Counted");
+  await sell(event, { seatIds: ["A-1-1", "A-1-2"] }, "pay-report");
+  const page = await open(browser, at(`events/${event.id}`));
+  await page.getByRole("link", { name: "Report of this event" }).click();
+  const rows = page.getByRole("table", { name: "Seats by their state" }).locator("tbody tr");
+  await page.getByRole("link", { name: "Counted" }).waitFor();
+  const texts = async () => (await rows.allInnerTexts()).map((text) => text.trim().split(/\s+/).join(" "));
+  assert.deepEqual(await texts(), [
+    "event Counted 22 20 0 2 0 0 0 0", "section A seats 12 10 0 2 0 0", "section pit standing 10 10 0 0 0 0",
+    "category seats seats 12 10 0 2 0 0", "category standing standing 10 10 0 0 0 0"]);
+  const [download] = await Promise.all([page.waitForEvent("download"), page.getByRole("link", { name: "Download as CSV" }).click()]);
+  assert.equal(download.suggestedFilename(), `report-${event.id}.csv`);
+  assert.match(readFileSync(await download.path(), "utf8"), /^row,key,category,total,[^]*\nsection,A,seats,12,10,0,2,0,0,,\n/);
+  await holdfast.ask("POST", `/api/events/${event.id}/seats/block`, { seatIds: ["A-2-6"] });
+  await page.getByRole("button", { name: "Count again" }).click();
+  await until("the blocked seat is counted", async () => (await texts())[1] === "section A seats 12 9 0 2 1 0");
+  await page.getByRole("button", { name: "Count again" }).waitFor();
+  await accessible(page);
+  await page.setViewportSize({ width: 390, height: 844 });
+  await fits(page);
   expectNoErrors(page);
 });
 

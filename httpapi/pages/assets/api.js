@@ -56,7 +56,7 @@ export const newKey = requestID;
 const requestTimeout = 45_000; // ms; a manual run is answered within 25 s
 const maxAttempts = 5;
 
-// call sends one request and returns the JSON of the response, or throws an ApiError. A Blob is sent as it is.
+// call sends one request and returns the JSON of the response, or the text of CSV, or throws an ApiError. A Blob is sent as it is.
 export async function call(method, path, body) {
   const request = { method, headers: headers(), cache: "no-store", signal: AbortSignal.timeout(requestTimeout) };
   if (requestName !== "") request.headers["X-Request-Id"] = requestID();
@@ -75,7 +75,8 @@ export async function call(method, path, body) {
     throw new ApiError(0, { code: "NO_ANSWER", detail: "The server does not answer." });
   }
   if (response.status === 204) return {};
-  const result = await response.json().catch(() => null);
+  const isCSV = response.headers.get("Content-Type")?.startsWith("text/csv");
+  const result = await (isCSV ? response.text() : response.json()).catch(() => null);
   if (!response.ok) throw new ApiError(response.status, result ?? {}, keysBefore);
   if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or not JSON." });
   return result;

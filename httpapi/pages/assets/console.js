@@ -9,6 +9,7 @@ import { newEventPage } from "./console/event_new.js";
 import { refreshHealth, showEvents } from "./console/overview.js";
 import { paymentPage, refundsPage } from "./console/payments.js";
 import { planPage, plansPage } from "./console/plans.js";
+import { reportPage } from "./console/report.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
 import { holderPage, userPage } from "./console/users.js";
@@ -28,6 +29,7 @@ byID("forget-key").addEventListener("click", () => {
 startRouter({
   "search": searchPage,
   "events/:id": eventPage,
+  "reports/:id": reportPage,
   "new-event": newEventPage,
   "bookings": bookingsPage,
   "bookings/:id": bookingPage,

@@ -46,6 +46,7 @@ function stateOf(event) {
     ["Date", date],
     ["Seating plan", idLink("plans", event.seatingPlanId)],
     ["Created", time(event.createdAt)],
+    ["Seats by their state", el("a", { href: link(`reports/${event.id}`), textContent: "Report of this event" })],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
   const list = el("dl", { className: "tiles", "aria-label": "Seats" });
   const show = (summary) => {
