@@ -37,6 +37,28 @@ const hash = (page) => page.evaluate(() => location.hash);
 // loaded waits until what an operator sees of a card matches.
 const shows = (page, name, pattern) => until(`${name} shows ${pattern}`, async () => pattern.test(await card(page, name).innerText()));
 
+test("the search finds a holder, whose page has the bookings and the locks, and so do lists", async () => {
+  const event = await holdfast.event("For carts", 9);
+  const holder = "cart <b>1</b> & \u202ereversed";
+  const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, holder, seats: 2 });
+  await holdfast.ask("POST", "/api/bookings", { eventId: event.id, holder, lockId: lock.id, paymentTtlSeconds: 600 });
+  const other = await holdfast.ask("POST", "/api/locks", { eventId: event.id, holder: "cart-2", seats: 1 });
+  const page = await open(browser, at(`locks/${lock.id}`));
+  await page.getByRole("link", { name: holder }).click();
+  for (const name of ["Bookings", "Locks"]) await shows(page, name, name === "Locks" ? /ACTIVE/ : /PAYMENT_PENDING/);
+  await accessible(page);
+  await card(page, "Locks").getByRole("link", { name: "Filter and page" }).click();
+  await until("the list has the filter", async () => (await card(page, "Locks").getByLabel("Holder").inputValue()) === holder);
+  assert.equal(await page.getByRole("table", { name: "Locks" }).locator("tbody tr").count(), 1);
+  const box = page.getByRole("search").getByRole("searchbox");
+  await box.fill("cart-2");
+  await box.press("Enter");
+  await page.getByRole("table", { name: "What was found" }).getByRole("link", { name: "cart-2" }).click();
+  await shows(page, "Holder", /cart-2/);
+  await shows(page, "Locks", new RegExp(`${other.id.slice(-8)}[^]*ACTIVE`));
+  expectNoErrors(page);
+});
+
 test("the search finds a booking, a lock, a user, an e-mail address, a payment reference and a seat", async () => {
   const event = await seatedEvent("Search for me");
   const { user, lock, booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-search-1");
@@ -421,11 +443,14 @@ for (const colorScheme of ["light", "dark"]) {
     const booking = await holdfast.ask("POST", "/api/bookings", { eventId: event.id, userId: user.id, lockId: lock.id, paymentTtlSeconds: 600 });
     const reference = `${colorScheme}-${"r".repeat(180)}`;
     await holdfast.ask("POST", `/api/bookings/${booking.id}/confirm`, { paymentReference: reference });
+    const holder = `${colorScheme}-${long.slice(0, 120)}`;
+    await holdfast.ask("POST", "/api/locks", { eventId: event.id, holder, seatIds: ["A-1-4"] });
     const page = await open(browser, `${holdfast.url}/console`, { colorScheme });
     const pages = {
       event: [`events/${event.id}?seat=A-1-1`, async () => { await shows(page, "Seats", /SOLD/); await shows(page, "Locks", /CONSUMED/); }],
       booking: [`bookings/${booking.id}`, () => page.getByText(/changes?, oldest first|beginning is missing/).waitFor()],
       lock: [`locks/${lock.id}`, () => page.getByText(/changes?, oldest first|beginning is missing/).waitFor()],
+      holder: [`holders?holder=${encodeURIComponent(holder)}`, () => shows(page, "Locks", /ACTIVE/)],
       user: [`users/${user.id}`, () => shows(page, "Locks", /CONSUMED/)],
       bookings: [`bookings?eventId=${event.id}`, () => shows(page, "Bookings", /CONFIRMED/)],
       search: [`search?q=${encodeURIComponent(reference)}`, () => shows(page, "Search", /2 matches/)],

@@ -279,6 +279,22 @@ test("a map that is loaded again: a sold lock is not told as expired, an ended o
   }
 });
 
+test("a token of a holder: its seats are held for the holder", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event, {}, { user: await holdfast.user() });
+  const claims = { sub: "6b0166d19f73b711049e40f2", holder: "Körbchen 1" };
+  await map.evaluate((e, text) => { e.token = `e30.${btoa(String.fromCharCode(...new TextEncoder().encode(text)))}.x`; }, JSON.stringify(claims));
+  await map.evaluate((e) => e.removeAttribute("user"));
+  await until("the map is ready", async () => (await told(map, "ready")).length === 2);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  assert.deepEqual((await locksOf(event)).map((l) => [l.holder, l.userId]), [[claims.holder, undefined]]);
+  await map.evaluate((e) => { e.token = `e30.${btoa(JSON.stringify({ sub: "cart-2" }))}.x`; }); // no ID, so a holder
+  await click(map, "A-1-2");
+  await until("the map notices another customer", async () => (await told(map, "ready")).length === 3);
+  expectNoErrors(page);
+});
+
 test("a token of another customer: what is held from then on is that one's, and locks of the first are not gone on with", async () => {
   const event = await sell(studio());
   const [guest, ada] = [await holdfast.user(), await holdfast.user()];
