@@ -305,3 +305,19 @@ type NewUser struct{ Name, Email string }
 
 // Hash differs between different requests with one idempotency key.
 func (n NewUser) Hash() string { return requestHash("%q|%q", n.Name, n.Email) }
+
+// UserChange changes the fields that are not nil.
+type UserChange struct{ Name, Email *string }
+
+// Check refuses values that are not valid.
+func (c UserChange) Check() error {
+	if c.Name != nil {
+		if err := CheckName("body.name", *c.Name); err != nil {
+			return err
+		}
+	}
+	if c.Email != nil {
+		return CheckEmail("body.email", *c.Email)
+	}
+	return nil
+}

@@ -140,6 +140,20 @@ func (c *Client) GetUser(ctx context.Context, id string) (User, error) {
 	return get[User](ctx, c, "/api/users/", id)
 }
 
+// UserChange has the fields that UpdateUser changes; nil fields stay as they are.
+type UserChange struct {
+	Name  *string `json:"name,omitempty"`
+	Email *string `json:"email,omitempty"`
+}
+
+// UpdateUser changes a user and returns it. It fails with EmailTaken if another user has the address. After an error
+// without a code, and after OutcomeUnknown, the user may be changed. The client does not retry then, because another caller
+// may have changed the user since.
+func (c *Client) UpdateUser(ctx context.Context, id string, change UserChange) (u User, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/users/" + url.PathEscape(id), body: change, notIdempotent: true}, &u)
+	return u, err
+}
+
 // NewEvent describes an event for CreateEvent: one with a seating plan, or with TotalSeats.
 // MaxSeatsPerUser 0 means no limit.
 type NewEvent struct {

@@ -76,6 +76,7 @@ func routeAccess(id string) []access {
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
+		{"PATCH /api/users/{id}", backEnd, fields{"name": "A"}},
 		{"POST /api/seating-plans", admin, plan},
 		{"GET /api/seating-plans", all, nil},
 		{"GET /api/seating-plans/{id}", all, nil},

@@ -104,6 +104,22 @@ func TestClient_ActsForHolders(t *testing.T) {
 	}
 }
 
+func TestClient_ChangesAUser(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	_, user := s.createSale(t)
+	if _, err := s.CreateUser(t.Context(), "Bob", "bob@example.com"); err != nil {
+		t.Fatal(err)
+	}
+	changed, err := s.UpdateUser(t.Context(), user.ID, client.UserChange{Email: new("ada@example.org")})
+	if user.Email = "ada@example.org"; err != nil || changed != user {
+		t.Errorf("%+v %v, want %+v", changed, err, user)
+	}
+	if _, err := s.UpdateUser(t.Context(), user.ID, client.UserChange{Email: new("BOB@example.com")}); !client.Is(err, client.EmailTaken) {
+		t.Errorf("the address of another user: %v", err)
+	}
+}
+
 func TestClient_BooksAndCancels(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, passThrough)

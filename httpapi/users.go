@@ -31,6 +31,14 @@ type newUser struct {
 	}
 }
 
+type userUpdate struct {
+	PathID
+	Body struct {
+		Name  changeOf[displayName]  `json:"name,omitempty"`
+		Email changeOf[emailAddress] `json:"email,omitempty"`
+	}
+}
+
 type userFilterByEmail struct {
 	PageQuery
 	Email emailAddress `query:"email" required:"true"`
@@ -56,6 +64,21 @@ func (a *api) registerUserRoutes() {
 			return nil, err
 		}
 		u, err := a.Users.GetUser(ctx, parseID(in.ID))
+		return &found[userBody]{Body: newUserBody(u)}, err
+	})
+	route(a, huma.Operation{
+		OperationID: "update-user", Method: http.MethodPatch, Path: "/api/users/{id}", Tags: tags,
+		Summary: "Update a user", Description: "Changes the fields that are given.",
+		Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, config.ScopeBooking, func(ctx context.Context, in *userUpdate) (*found[userBody], error) {
+		var change holdfast.UserChange
+		if name := in.Body.Name.to; name != nil {
+			change.Name = new(strings.TrimSpace(string(*name)))
+		}
+		if email := in.Body.Email.to; email != nil {
+			change.Email = new(string(*email))
+		}
+		u, err := a.Users.UpdateUser(ctx, parseID(in.ID), change)
 		return &found[userBody]{Body: newUserBody(u)}, err
 	})
 }

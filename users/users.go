@@ -115,10 +115,49 @@ func (s *Service) insert(ctx context.Context, u holdfast.User) error {
 		d = append(d, bson.E{Key: "internal", Value: bson.D{{Key: "email", Value: u.Email}}})
 	}
 	_, err := s.db.Collection(name).InsertOne(ctx, d)
+	return refuseTaken(err)
+}
+
+func refuseTaken(err error) error {
 	if mongodb.IsDuplicate(err, byEmail.Keys) {
 		return holdfast.Refuse(holdfast.CodeEmailTaken, "Another user has this email address.")
 	}
 	return err
+}
+
+// UpdateUser changes a user and returns it. It refuses with USER_NOT_FOUND, with EMAIL_TAKEN if another user has the
+// address, and with VALIDATION_FAILED. After OUTCOME_UNKNOWN the user may be changed.
+func (s *Service) UpdateUser(ctx context.Context, id ID, c holdfast.UserChange) (holdfast.User, error) {
+	if err := c.Check(); err != nil {
+		return holdfast.User{}, err
+	}
+	return mongodb.ConfirmRefusal(ctx, s.db, mongodb.IsRefusal, func(ctx context.Context) (holdfast.User, error) {
+		return mongodb.InTx(ctx, s.db, func(ctx context.Context) (holdfast.User, error) { return s.update(ctx, id, c) })
+	})
+}
+
+func (s *Service) update(ctx context.Context, id ID, c holdfast.UserChange) (holdfast.User, error) {
+	const given = "internal.email"
+	set, unset := bson.D{}, bson.D{}
+	if c.Name != nil {
+		set = append(set, bson.E{Key: "name", Value: *c.Name})
+	}
+	if c.Email != nil {
+		box := mailbox(*c.Email)
+		set = append(set, bson.E{Key: "email", Value: box})
+		if box == *c.Email {
+			unset = append(unset, bson.E{Key: given, Value: ""})
+		} else {
+			set = append(set, bson.E{Key: given, Value: *c.Email})
+		}
+	}
+	if len(set) > 0 {
+		update := bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: unset}}
+		if _, err := s.db.Collection(name).UpdateOne(ctx, mongodb.And(mongodb.Is("_id", id), userSchema), update); err != nil {
+			return holdfast.User{}, refuseTaken(err)
+		}
+	}
+	return s.first(ctx, mongodb.Is("_id", id))
 }
 
 // FindUser returns the user with an email address, in any spelling of its mailbox. found is false if there is

@@ -203,6 +203,39 @@ test("an event has a report of its seats, also as a file", async () => {
   expectNoErrors(page);
 });
 
+test("a user gets another name and address, and a refusal is shown at its field", async () => {
+  const [user, other] = [await holdfast.user(), await holdfast.user()];
+  const page = await open(browser, at(`users/${user.id}`));
+  const form = page.getByRole("form", { name: "Change the user" });
+  await form.getByLabel("Name").fill("Ada B.");
+  await form.getByLabel("E-mail").fill(other.email.toUpperCase());
+  await form.getByRole("button", { name: "Save" }).click();
+  await form.getByText("EMAIL_TAKEN").waitFor();
+  await form.getByLabel("E-mail").fill("ada@b,c");
+  await form.evaluate((f) => { f.noValidate = true; });
+  await form.getByRole("button", { name: "Save" }).click();
+  await until("the field says what is wrong", async () => (await form.getByLabel("E-mail").getAttribute("aria-invalid")) === "true");
+  await form.getByLabel("E-mail").fill(`ada-${user.email}`);
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("The user is changed.").waitFor();
+  await shows(page, "User", new RegExp(`Ada B\\.[^]*ada-${user.email}`));
+  const sent = [];
+  page.on("request", (request) => { if (request.method() === "PATCH") sent.push(request.postData()); });
+  await form.getByRole("button", { name: "Save" }).click();
+  await page.getByText("Nothing was changed.").waitFor();
+  await form.getByLabel("Name").fill("Ada");
+  await form.getByRole("button", { name: "Save" }).click();
+  await shows(page, "User", /^Ada\n/);
+  assert.deepEqual(sent, ['{"name":"Ada"}']);
+  assert.deepEqual(await holdfast.ask("GET", `/api/users/${user.id}`), { ...user, name: "Ada", email: `ada-${user.email}` });
+  await accessible(page);
+  await fits(page);
+  await page.goto(at(`audit?targetId=${user.id}`));
+  await page.getByText("changed the user").first().waitFor();
+  assert.doesNotMatch(await page.getByRole("main").innerText(), /Ada/);
+  expectNoErrors(page);
+});
+
 test("a booking's page has its history, which says who did what", async () => {
   const event = await holdfast.event("History", 10);
   const { booking, lock } = await sell(event, { seats: 2 }, "pay-history");

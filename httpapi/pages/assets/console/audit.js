@@ -13,6 +13,7 @@ const actions = [
   ["PATCH", "/api/events/*", ([, body]) => `changed the event: ${settings(body)}`],
   ["POST", "/api/events/*/seats/block", ([, body]) => `blocked ${seatsIn(body)}`],
   ["POST", "/api/events/*/seats/unblock", ([, body]) => `unblocked ${seatsIn(body)}`],
+  ["PATCH", "/api/users/*", () => "changed the user"],
   ["POST", "/api/admin/events/*/cancel", () => "cancelled the event with its locks and bookings"],
   ["DELETE", "/api/locks/*", () => "released the lock"],
   ["POST", "/api/payments/*/refunded", () => "noted the refund of the payment"],
