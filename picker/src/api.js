@@ -1,5 +1,7 @@
 // Requests to Holdfast, and its streams. A token goes into a header, never into an address.
 
+import { Clock } from "./clock.js";
+
 /** Refusal is an answer with an error status, or no answer: status 0. */
 export class Refusal extends Error {
   constructor(status, problem, retryAfter = 0) {
@@ -19,7 +21,7 @@ const maxRetryAfter = 120; // seconds
 const silenceTimeout = 40_000; // ms; the server sends a heartbeat each 15 s
 
 export class Api {
-  #offset = undefined; // ms from the page's monotonic clock to the server's
+  clock = new Clock();
 
   /** @param base of the server, "" for the page's own; @param token a text, or a function that returns or promises one */
   constructor(base, token) {
@@ -79,30 +81,13 @@ export class Api {
     }
     const answer = parseJSON(text);
     if (answer === undefined && response.ok) throw new Refusal(0, { code: "NO_ANSWER", detail: "The answer is not JSON." });
-    if (!mayBeCached) this.#syncDate(response, sent);
-    if (answer?.createdAt && method === "POST" && response.headers.get("Idempotent-Replayed") !== "true") {
-      const created = Date.parse(answer.createdAt);
-      this.#sync(created, created, sent);
-    }
+    if (!mayBeCached) this.clock.learn(response, sent, answer);
     if (!response.ok) throw refusalOf(response, answer, this.now());
     return answer;
   }
 
-  // #syncDate reads the header Date, which has whole seconds.
-  #syncDate(response, sent) {
-    const date = Date.parse(response.headers.get("Date") ?? "");
-    if (date > 0) this.#sync(date, date + 1000, sent);
-  }
-
-  // #sync corrects the clock as little as an answer asks for: between sending the request and now, the server's clock was in a range.
-  // The monotonic clock does not follow a device's clock that is set, but may pause while the device sleeps.
-  #sync(from, to, sent) {
-    const [least, most] = [from - performance.now(), to - sent];
-    this.#offset = Math.min(Math.max(this.#offset ?? (least + most) / 2, least), most);
-  }
-
-  /** now is the server's clock, in ms. Before the first answer it is the device's. */
-  now() { return this.#offset === undefined ? Date.now() : performance.now() + this.#offset; }
+  /** now is the server's clock, in ms. */
+  now() { return this.clock.now(); }
 
   /** stream yields the messages of one connection, `{event, data, id, retry}`; it throws if the answer is an error. */
   async *stream(path, lastID, signal) {
@@ -114,7 +99,7 @@ export class Api {
         headers: await this.#headers(lastID === "" ? {} : { "Last-Event-ID": lastID }),
         cache: "no-store", signal: AbortSignal.any([signal, broken.signal]),
       });
-      this.#syncDate(response, sent);
+      this.clock.learn(response, sent);
       if (!response.ok) throw refusalOf(response, parseJSON(await response.text()), this.now());
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
       let text = "";

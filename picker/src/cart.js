@@ -270,6 +270,11 @@ export class Cart {
     for (const h of this.#holds()) h.poll();
   }
 
+  /** check reads the locks, such as after the device has slept: their time may be over. */
+  check() {
+    for (const h of this.#holds()) h.check();
+  }
+
   /** seatsChanged reports seats that other customers have taken while they were chosen, or that a lock has lost. */
   seatsChanged(changed) {
     if (changed.some((i) => this.#isLost(i))) this.hold.check();

@@ -555,6 +555,7 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   #tick({ cart, api, panel }) {
+    if (api.clock.hasJumped()) cart.check(); // the answer corrects the clock
     panel.showTime();
     const left = cart.deadline === undefined ? Infinity : cart.deadline - api.now();
     if (left < 60_000 && this.#left >= 60_000 && this.#left < Infinity) this.#say(this.words.timeLeft("1:00"));

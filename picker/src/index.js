@@ -4,7 +4,8 @@ export { HoldfastSeats };
 /** version of this module, that of Holdfast. */
 export const version = VERSION;
 
-// For the console, which shows more than customers may see. Not for pages of others: it may change at any time.
+// For the console and the demo shop, which show more than customers may see. Not for pages of others: it may change at any time.
+export { Clock, remaining } from "./clock.js";
 export { Hall } from "./hall.js";
 export { SeatMap } from "./map.js";
 export { blocked, free, sold, taken } from "./painter.js";

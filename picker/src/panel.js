@@ -1,5 +1,6 @@
 // The panel next to the map: categories with their prices, best available, standing places, and the chosen seats.
 
+import { remaining } from "./clock.js";
 import { el, setText } from "./dom.js";
 import { accessible, companion, restricted } from "./hall.js";
 
@@ -143,12 +144,7 @@ export class Panel {
 
   showTime() {
     const left = this.shop.timeLeft();
-    setText(this.time, left === undefined ? "" : this.words.timeLeft(format(left)));
+    setText(this.time, left === undefined ? "" : this.words.timeLeft(remaining(left)));
     this.time.classList.toggle("short", left !== undefined && left < 60_000);
   }
-}
-
-function format(ms) {
-  const seconds = Math.max(0, Math.ceil(ms / 1000));
-  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
 }

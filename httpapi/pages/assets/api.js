@@ -1,5 +1,7 @@
 // Requests to the API.
 
+import * as clock from "./clock.js";
+
 const keyName = "holdfast.key";
 const keyListeners = []; // called after a key was entered
 let keysEntered = 0;
@@ -67,7 +69,7 @@ export async function call(method, path, body) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
   }
-  const keysBefore = key.entered();
+  const [keysBefore, sentAt] = [key.entered(), performance.now()];
   let response;
   try {
     response = await fetch(path, request);
@@ -77,6 +79,7 @@ export async function call(method, path, body) {
   if (response.status === 204) return {};
   const isCSV = response.headers.get("Content-Type")?.startsWith("text/csv");
   const result = await (isCSV ? response.text() : response.json()).catch(() => null);
+  clock.learn(response, sentAt, result);
   if (!response.ok) throw new ApiError(response.status, result ?? {}, keysBefore);
   if (result === null) throw new ApiError(0, { code: "BROKEN_ANSWER", detail: "The server's answer is incomplete, or not JSON." });
   return result;

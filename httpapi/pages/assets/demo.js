@@ -22,13 +22,10 @@ const maxLogEntries = 50;
 const maxLogText = 300; // characters of a body: a seating plan is long
 
 // request is call, shown in the log of the page. Idempotent requests are retried.
-// timeField names a field of the result with the current database time.
-async function request(method, path, body, { idempotent = false, timeField = "" } = {}) {
-  const sentAt = performance.now();
+async function request(method, path, body, { idempotent = false } = {}) {
   let outcome = "";
   try {
     const result = await (idempotent ? callWithRetry : call)(method, path, body);
-    if (timeField !== "") clock.sync(result[timeField], sentAt);
     outcome = result.status ?? "done";
     return result;
   } catch (error) {
@@ -208,7 +205,7 @@ async function acquireLock(event) {
   await runAction(byID("acquire"), async () => {
     const idempotencyKey = idempotencyKeyFor(JSON.stringify(wanted));
     try {
-      locks = [await request("POST", `${inEvent(wanted)}/locks`, { ...wanted, idempotencyKey }, { idempotent: true, timeField: "createdAt" })];
+      locks = [await request("POST", `${inEvent(wanted)}/locks`, { ...wanted, idempotencyKey }, { idempotent: true })];
     } catch (error) {
       if (!error.retryable) delete session.pendingLock;
       throw error;
@@ -371,4 +368,7 @@ poll(5000, () => showErrors("shop", async () => {
   if (locks.length > 0 && isOver() && (bookings[0] ?? locks[0]).status !== "EXPIRED") await refresh(); // until a sweep has ended it
   if (selected === null) byID("choose").hidden = false;
 }));
-setInterval(() => { if (locks.length > 0) showLock(); }, 250);
+setInterval(() => {
+  if (clock.hasJumped() && selected !== null) readEvent(selected.id).catch(() => {}); // the answer corrects the clock
+  if (locks.length > 0) showLock();
+}, 250);
