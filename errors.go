@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Code identifies a refusal or a failure. Clients decide by it.
@@ -26,6 +27,7 @@ const (
 	CodeSeatLimitReached     Code = "SEAT_LIMIT_REACHED"   // Details: LimitReached
 	CodeCapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN" // Details: CapacityBelowTaken
 	CodeEventNotOnSale       Code = "EVENT_NOT_ON_SALE"
+	CodeSaleNotOpen          Code = "SALE_NOT_OPEN" // Details: SaleNotOpen
 	CodeEmailTaken           Code = "EMAIL_TAKEN"
 	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 
@@ -65,7 +67,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatingPlanNotFound, CodeSeatNotFound,
-		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached,
+		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached, CodeSaleNotOpen,
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
 		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
@@ -99,6 +101,11 @@ type (
 	LimitReached struct {
 		Limit int64
 		Held  *int64
+	}
+	// SaleNotOpen has the start of the sale, and how long after the refusal that is.
+	SaleNotOpen struct {
+		OpensAt time.Time
+		After   time.Duration
 	}
 	// CapacityBelowTaken has the number of taken seats of the event, or of the section that the refusal names.
 	CapacityBelowTaken struct{ Taken int64 }

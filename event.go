@@ -43,6 +43,8 @@ type Event struct {
 	UpdatedAt       time.Time
 	Seating         Seating
 	LatePayments    LatePayments
+	// Seats are locked from SaleStartsAt on and before SaleEndsAt, by the database's clock. The zero time means no bound.
+	SaleStartsAt, SaleEndsAt time.Time
 	// Sections are the areas of general admission of a seated event, with the capacities that they have in
 	// this event, in the plan's order; nil if there are none. The list is never changed, only replaced.
 	Sections []SectionCapacity
@@ -99,6 +101,11 @@ func (e Event) Answer() Event {
 	return e
 }
 
+// NeverSells reports whether the end of the sale is not later than its start, which only other software can store.
+func (e Event) NeverSells() bool {
+	return !e.SaleStartsAt.IsZero() && !e.SaleEndsAt.IsZero() && !e.SaleEndsAt.After(e.SaleStartsAt)
+}
+
 // NewEvent asks for an event. A zero ID means a new one.
 type NewEvent struct {
 	ID              ID
@@ -110,6 +117,8 @@ type NewEvent struct {
 	// zero value means an unseated event with the default rules.
 	Seating      Seating
 	LatePayments *LatePayments // nil means DefaultLatePayments
+	// SaleStartsAt and SaleEndsAt are as in Event.
+	SaleStartsAt, SaleEndsAt time.Time
 	// Sections are areas of general admission that have another capacity in this event than in its plan.
 	Sections []SectionCapacity
 }
@@ -158,6 +167,8 @@ type EventChange struct {
 	MaxSeatsPerUser *int64 // 0 removes the limit
 	LatePayments    *LatePaymentPolicy
 	LateSeconds     *int64
+	// The zero time removes the bound.
+	SaleStartsAt, SaleEndsAt *time.Time
 	// Of seated events.
 	OrphanRule       *OrphanRule
 	AccessiblePolicy *AccessiblePolicy
@@ -174,8 +185,29 @@ func (c EventChange) Clone() EventChange {
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
 		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
 		LatePayments: clone(c.LatePayments), LateSeconds: clone(c.LateSeconds),
+		SaleStartsAt: clone(c.SaleStartsAt), SaleEndsAt: clone(c.SaleEndsAt),
 		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections),
 	}
+}
+
+// CheckSale refuses a change of an event after which the sale would not end later than it starts.
+func (c EventChange) CheckSale(e Event) *Error {
+	where := "body.saleEndsAt"
+	switch {
+	case c.SaleStartsAt == nil && c.SaleEndsAt == nil:
+		return nil
+	case c.SaleEndsAt == nil:
+		where = "body.saleStartsAt"
+	default:
+		e.SaleEndsAt = *c.SaleEndsAt
+	}
+	if c.SaleStartsAt != nil {
+		e.SaleStartsAt = *c.SaleStartsAt
+	}
+	if e.NeverSells() {
+		return RefuseInput(where, "saleEndsAt must be later than saleStartsAt.")
+	}
+	return nil
 }
 
 func clone[T any](p *T) *T {
@@ -194,6 +226,9 @@ func (n NewEvent) Hash() string {
 	}
 	if l := n.LatePayments; l != nil {
 		hash = requestHash("%s|late|%s|%d", hash, l.Policy, l.Seconds)
+	}
+	if starts, ends := n.SaleStartsAt, n.SaleEndsAt; !starts.IsZero() || !ends.IsZero() {
+		hash = requestHash("%s|sale|%d|%d", hash, starts.UnixMilli(), ends.UnixMilli())
 	}
 	if len(n.Sections) > 0 {
 		hash = requestHash("%s|sections|%q", hash, fmt.Sprint(n.Sections))

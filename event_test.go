@@ -12,10 +12,11 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	name, total, date, status, limit := "Opening night", int64(100), now, holdfast.Closed, int64(4)
 	orphans, accessible := holdfast.OrphansRefused, holdfast.AccessibleOpen
 	late, lateSeconds := holdfast.LatePaymentsAccepted, int64(60)
-	plan := holdfast.ID{7}
+	plan, starts, ends := holdfast.ID{7}, now, now.Add(time.Hour)
 	change := holdfast.EventChange{
 		Name: &name, TotalSeats: &total, EventDate: &date, Status: &status, MaxSeatsPerUser: &limit,
 		OrphanRule: &orphans, AccessiblePolicy: &accessible, LatePayments: &late, LateSeconds: &lateSeconds,
+		SaleStartsAt: &starts, SaleEndsAt: &ends,
 		SeatingPlanID: &plan, Sections: []holdfast.SectionCapacity{{Key: "pit", Capacity: 5}},
 	}
 	fields := reflect.ValueOf(change)
@@ -25,6 +26,7 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 		}
 	}
 	clone := change.Clone()
+	starts, ends = time.Time{}, time.Time{}
 	plan, change.Sections[0].Key = holdfast.ID{}, "X"
 	name, total, date, status, limit = "", -1, time.Time{}, "X", -1
 	orphans, accessible, late, lateSeconds = "X", "X", "X", -1
@@ -32,6 +34,7 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 		*clone.Status != holdfast.Closed || *clone.MaxSeatsPerUser != 4 ||
 		*clone.OrphanRule != holdfast.OrphansRefused || *clone.AccessiblePolicy != holdfast.AccessibleOpen ||
 		*clone.LatePayments != holdfast.LatePaymentsAccepted || *clone.LateSeconds != 60 ||
+		!clone.SaleStartsAt.Equal(now) || !clone.SaleEndsAt.Equal(now.Add(time.Hour)) ||
 		*clone.SeatingPlanID != (holdfast.ID{7}) || clone.Sections[0].Key != "pit" {
 		t.Errorf("got %s, %d, %v, %s, %d after the caller changed its values",
 			*clone.Name, *clone.TotalSeats, clone.EventDate, *clone.Status, *clone.MaxSeatsPerUser)

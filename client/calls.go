@@ -36,6 +36,9 @@ type Event struct {
 	// LatePayments is whether a payment may confirm a booking that has expired, until LatePaymentSeconds after its end.
 	LatePayments       string `json:"latePayments"`
 	LatePaymentSeconds int64  `json:"latePaymentSeconds"`
+	// Seats are locked from SaleStartsAt on and before SaleEndsAt; the zero time means no bound.
+	SaleStartsAt time.Time `json:"saleStartsAt"`
+	SaleEndsAt   time.Time `json:"saleEndsAt"`
 
 	// The following fields are set for an event with a seating plan.
 	SeatingPlanID    string `json:"seatingPlanId"` // "" if the event has none
@@ -165,6 +168,9 @@ type NewEvent struct {
 	// "" and nil mean the defaults, LatePaymentsRefused and a day.
 	LatePayments       string `json:"latePayments,omitempty"`
 	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
+	// The zero time means no bound.
+	SaleStartsAt time.Time `json:"saleStartsAt,omitzero"`
+	SaleEndsAt   time.Time `json:"saleEndsAt,omitzero"`
 	// Of an event with a seating plan; "" means the default.
 	OrphanRule       string `json:"orphanRule,omitempty"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
@@ -237,6 +243,9 @@ type EventChange struct {
 
 	LatePayments       *string `json:"latePayments,omitempty"`
 	LatePaymentSeconds *int64  `json:"latePaymentSeconds,omitempty"`
+	// The zero time removes the bound.
+	SaleStartsAt *SaleTime `json:"saleStartsAt,omitempty"`
+	SaleEndsAt   *SaleTime `json:"saleEndsAt,omitempty"`
 	// Of an event with a seating plan.
 	OrphanRule       *string `json:"orphanRule,omitempty"`
 	AccessiblePolicy *string `json:"accessiblePolicy,omitempty"`
@@ -244,6 +253,17 @@ type EventChange struct {
 	SeatingPlanID *string `json:"seatingPlanId,omitempty"`
 	// Sections are new capacities of areas of general admission, by their keys; the others stay.
 	Sections []SectionCapacity `json:"sections,omitempty"`
+}
+
+// SaleTime is a time in EventChange; the zero time removes what the event has.
+type SaleTime struct{ time.Time }
+
+// MarshalJSON implements json.Marshaler.
+func (t SaleTime) MarshalJSON() ([]byte, error) {
+	if t.IsZero() {
+		return []byte("null"), nil
+	}
+	return t.Time.MarshalJSON()
 }
 
 // UpdateEvent changes an event and returns it. After an error without a code, and after

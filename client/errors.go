@@ -40,6 +40,7 @@ const (
 	WebhookLimitReached  Code = "WEBHOOK_LIMIT_REACHED"
 	SeatLimitReached     Code = "SEAT_LIMIT_REACHED"
 	EventNotOnSale       Code = "EVENT_NOT_ON_SALE"
+	SaleNotOpen          Code = "SALE_NOT_OPEN" // Error.OpensAt and RetryAfter
 	EmailTaken           Code = "EMAIL_TAKEN"
 	CapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN"
 	LockConsumed         Code = "LOCK_CONSUMED"
@@ -72,6 +73,7 @@ type Error struct {
 	Orphans     []string      // seats that would be left without a free neighbour, with SeatOrphaned
 	Longest     int64         // seats that are together, with SeatsNotAdjacent
 	Holder      string        // process that runs the job, with JobRunning
+	OpensAt     time.Time     // when the sale begins, with SaleNotOpen
 	RetryAfter  time.Duration // delay before a retry; 0 if the response gives none
 	RequestID   string        // in the server's log
 	Fields      []FieldError  // with ValidationFailed
@@ -118,6 +120,7 @@ type problem struct {
 	Orphans     []string        `json:"orphans"`
 	Longest     int64           `json:"longest"`
 	Holder      string          `json:"holder"`
+	OpensAt     time.Time       `json:"opensAt"`
 	Payment     *RefusedPayment `json:"payment"`
 	Errors      []FieldError    `json:"errors"`
 }
@@ -139,6 +142,7 @@ func newError(response *http.Response, body []byte) *Error {
 		Orphans:     p.Orphans,
 		Longest:     p.Longest,
 		Holder:      p.Holder,
+		OpensAt:     p.OpensAt,
 		RequestID:   response.Header.Get("X-Request-Id"),
 		Fields:      p.Errors,
 		Payment:     p.Payment,

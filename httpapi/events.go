@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -32,6 +33,9 @@ type eventBody struct {
 	LatePayments       string `json:"latePayments" enum:"REFUSE,ACCEPT" doc:"Whether a payment of an expired booking may still confirm it."`
 	LatePaymentSeconds int64  `json:"latePaymentSeconds" doc:"How many seconds after the end of a booking a late payment may confirm it."`
 
+	SaleStartsAt string `json:"saleStartsAt,omitempty" format:"date-time" doc:"Seats are locked from this time on."`
+	SaleEndsAt   string `json:"saleEndsAt,omitempty" format:"date-time" doc:"Seats are locked before this time."`
+
 	Sections []sectionCapacity `json:"sections,omitempty" doc:"The plan's areas of general admission, with this event's capacities."`
 }
 
@@ -57,6 +61,8 @@ func newEventBody(e holdfast.Event) eventBody {
 		AccessiblePolicy: string(cmp.Or(e.Seating.AccessiblePolicy, holdfast.AccessibleReserved)),
 
 		LatePayments: string(cmp.Or(e.LatePayments.Policy, holdfast.LatePaymentsRefused)), LatePaymentSeconds: e.LatePayments.Seconds,
+
+		SaleStartsAt: formatTime(e.SaleStartsAt), SaleEndsAt: formatTime(e.SaleEndsAt),
 	}
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
@@ -82,6 +88,9 @@ type newEvent struct {
 
 		LatePayments       string `json:"latePayments,omitempty" nullable:"true" enum:"REFUSE,ACCEPT" doc:"REFUSE if absent."`
 		LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty" nullable:"true" minimum:"0" maximum:"2592000" doc:"86400 if absent."`
+
+		SaleStartsAt *timestamp `json:"saleStartsAt,omitempty" nullable:"true" doc:"Seats are locked from this time on."`
+		SaleEndsAt   *timestamp `json:"saleEndsAt,omitempty" nullable:"true" doc:"Seats are locked before this time."`
 	}
 }
 
@@ -100,6 +109,9 @@ type eventUpdate struct {
 		LatePayments       changeOf[string] `json:"latePayments,omitempty" enum:"REFUSE,ACCEPT"`
 		LatePaymentSeconds changeOf[int64]  `json:"latePaymentSeconds,omitempty" minimum:"0" maximum:"2592000"`
 
+		SaleStartsAt removable[timestamp] `json:"saleStartsAt,omitempty" doc:"null removes it."`
+		SaleEndsAt   removable[timestamp] `json:"saleEndsAt,omitempty" doc:"Later than saleStartsAt; null removes it."`
+
 		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"It must have all taken seats."`
 		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"New capacities of areas of general admission."`
 	}
@@ -107,7 +119,8 @@ type eventUpdate struct {
 
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
-	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to}
+	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to,
+		SaleStartsAt: timeOf(b.SaleStartsAt), SaleEndsAt: timeOf(b.SaleEndsAt)}
 	if b.Name.to != nil {
 		change.Name = new(string(*b.Name.to))
 	}
@@ -136,6 +149,18 @@ func (u eventUpdate) change() holdfast.EventChange {
 		}
 	}
 	return change
+}
+
+// timeOf returns nil if a field is absent, and the zero time if it is removed.
+func timeOf(f removable[timestamp]) *time.Time {
+	switch {
+	case f.removed:
+		return &time.Time{}
+	case f.to != nil:
+		return new(f.to.utc())
+	default:
+		return nil
+	}
 }
 
 func (a *api) registerEventRoutes() {
@@ -200,7 +225,7 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 			late.Seconds = *seconds
 		}
 	}
-	e, replayed, err := a.Seats.CreateEventOnce(ctx, holdfast.NewEvent{
+	n := holdfast.NewEvent{
 		Name: strings.TrimSpace(string(in.Body.Name)), TotalSeats: in.Body.TotalSeats,
 		EventDate: in.Body.EventDate.utc(), MaxSeatsPerUser: in.Body.MaxSeatsPerUser,
 		Seating: holdfast.Seating{
@@ -208,6 +233,13 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 			AccessiblePolicy: holdfast.AccessiblePolicy(in.Body.AccessiblePolicy),
 		},
 		LatePayments: late,
-	}, key)
+	}
+	if at := in.Body.SaleStartsAt; at != nil {
+		n.SaleStartsAt = at.utc()
+	}
+	if at := in.Body.SaleEndsAt; at != nil {
+		n.SaleEndsAt = at.utc()
+	}
+	e, replayed, err := a.Seats.CreateEventOnce(ctx, n, key)
 	return newCreated("/api/events/", e.ID, replayed, newEventBody(e)), err
 }

@@ -59,7 +59,7 @@ func describeErrors(schemas huma.Registry, op *huma.Operation) {
 	responses := map[string]*huma.Response{"default": {
 		Description: fmt.Sprintf("A refusal: %s or %s. Clients decide by its code.", strings.Join(texts[:last], ", "), texts[last]),
 		Headers: map[string]*huma.Param{"Retry-After": {
-			Description: "With 429 and 503: seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger},
+			Description: "With 429, 503 and SALE_NOT_OPEN: seconds to wait.", Schema: &huma.Schema{Type: huma.TypeInteger},
 		}},
 		Content: map[string]*huma.MediaType{"application/problem+json": {Schema: schemas.Schema(reflect.TypeFor[Problem](), true, "")}},
 	}}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -53,6 +54,7 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodeLockHasBooking:       http.StatusConflict,
 	holdfast.CodeSeatLimitReached:     http.StatusConflict,
 	holdfast.CodeEventNotOnSale:       http.StatusConflict,
+	holdfast.CodeSaleNotOpen:          http.StatusConflict,
 	holdfast.CodeCapacityBelowTaken:   http.StatusConflict,
 	holdfast.CodeLockConsumed:         http.StatusConflict,
 	holdfast.CodeLockReleased:         http.StatusConflict,
@@ -129,10 +131,12 @@ type Problem struct {
 	Holder string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
 	LockID string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
+	OpensAt string `json:"opensAt,omitempty" format:"date-time" doc:"When the sale begins."`
+
 	Payment *refusedPayment `json:"payment,omitempty" doc:"The payment of a confirmation that was refused."`
 
 	cause      error
-	retryAfter string // seconds; "" means defaultRetryAfter
+	retryAfter string // seconds; "" means defaultRetryAfter with 429 and 503, and none with others
 }
 
 // refusedPayment is the payment of a refused confirmation.
@@ -158,6 +162,10 @@ func (p *Problem) GetHeaders() http.Header {
 		h.Set("Retry-After", cmp.Or(p.retryAfter, defaultRetryAfter))
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
+	default:
+		if p.retryAfter != "" {
+			h.Set("Retry-After", p.retryAfter)
+		}
 	}
 	return h
 }
@@ -228,6 +236,8 @@ func (p *Problem) addDetails(details any) {
 		p.Limit, p.Held = &d.Limit, d.Held
 	case holdfast.CapacityBelowTaken:
 		p.Taken = &d.Taken
+	case holdfast.SaleNotOpen:
+		p.OpensAt, p.retryAfter = formatTime(d.OpensAt), formatSeconds(min(max(d.After, time.Second), time.Hour))
 	case holdfast.RefusedPayment:
 		p.Payment = &refusedPayment{ID: d.ID.String(), Status: string(d.Status), Reason: string(d.Reason)}
 	case holdfast.UnknownLock:

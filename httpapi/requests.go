@@ -199,6 +199,25 @@ func (c *changeOf[T]) Resolve(_ huma.Context, path *huma.PathBuffer) []error {
 	return []error{&huma.ErrorDetail{Location: path.String(), Message: "null is not a valid value: give a value, or leave the field out"}}
 }
 
+// removable is a field of a PATCH that null removes.
+type removable[T any] struct {
+	to      *T
+	removed bool
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (r *removable[T]) UnmarshalJSON(text []byte) error {
+	r.removed = string(text) == "null"
+	return json.Unmarshal(text, &r.to)
+}
+
+// Schema implements huma.SchemaProvider.
+func (removable[T]) Schema(r huma.Registry) *huma.Schema {
+	s := *r.Schema(reflect.TypeFor[T](), true, "")
+	s.Nullable = true
+	return &s
+}
+
 const headerKey = "Idempotency-Key"
 
 // IdempotencyHeader is the header that may replace idempotencyKey in the body.

@@ -19,6 +19,8 @@ type State struct {
 	AvailableSeats int64  `json:"availableSeats"`
 	Oversold       int64  `json:"oversold,omitempty"`
 	Status         string `json:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
+	SaleStartsAt   string `json:"saleStartsAt,omitempty" format:"date-time"`
+	SaleEndsAt     string `json:"saleEndsAt,omitempty" format:"date-time"`
 }
 
 // message is a state in the format of server-sent events, with its ID.
@@ -165,6 +167,8 @@ func (a *availability) publish() {
 		AvailableSeats: a.state.Answer().AvailableSeats,
 		Oversold:       a.state.Oversold,
 		Status:         string(a.state.Status),
+		SaleStartsAt:   timeText(a.state.SaleStartsAt),
+		SaleEndsAt:     timeText(a.state.SaleEndsAt),
 	})
 	if err != nil {
 		return // numbers and strings can always be encoded
@@ -201,4 +205,12 @@ func (a *availability) stop() {
 	if a.publishing != nil {
 		a.publishing.Stop()
 	}
+}
+
+// timeText is a time as all answers write it, and "" for the zero time.
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -36,7 +36,7 @@ func New(p *pipeline.Pipeline, plans *Plans, maxTTL time.Duration) *Service {
 // key made the lock, which is returned in its present state.
 //
 // It refuses with EVENT_NOT_FOUND, USER_NOT_FOUND, IDEMPOTENCY_KEY_REUSED,
-// EVENT_NOT_ON_SALE, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED
+// EVENT_NOT_ON_SALE, SALE_NOT_OPEN, SEAT_LIMIT_REACHED, SEATS_UNAVAILABLE, SEATS_NOT_ADJACENT, SEAT_ORPHANED
 // or VALIDATION_FAILED.
 // UNAVAILABLE means that no seats are locked. After OUTCOME_UNKNOWN the same request with the same key
 // returns the lock if it was made.
@@ -136,6 +136,8 @@ func (s *Service) CreateEventOnce(
 	if !n.EventDate.IsZero() {
 		given.EventDate = &n.EventDate
 	}
+	n.SaleStartsAt, n.SaleEndsAt = holdfast.Instant(n.SaleStartsAt), holdfast.Instant(n.SaleEndsAt)
+	given.SaleStartsAt, given.SaleEndsAt = &n.SaleStartsAt, &n.SaleEndsAt
 	if err := checkChange(given); err != nil {
 		return holdfast.Event{}, false, err
 	}
@@ -146,7 +148,7 @@ func (s *Service) CreateEventOnce(
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: holdfast.Instant(n.EventDate),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
-		Seating: n.Seating, Sections: sections, LatePayments: late,
+		Seating: n.Seating, Sections: sections, LatePayments: late, SaleStartsAt: n.SaleStartsAt, SaleEndsAt: n.SaleEndsAt,
 	}
 	if e.ID.IsZero() {
 		e.ID = mongodb.NewID()
@@ -169,6 +171,11 @@ func (s *Service) CreateEventOnce(
 // the event has set stays if the new plan has the section and the capacity suffices. Sections apply to the new plan.
 func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange) (holdfast.Event, error) {
 	c = c.Clone() // the caller may change its values after the check
+	for _, t := range []*time.Time{c.SaleStartsAt, c.SaleEndsAt} {
+		if t != nil {
+			*t = holdfast.Instant(*t)
+		}
+	}
 	if err := checkChange(c); err != nil {
 		return holdfast.Event{}, err
 	}
@@ -189,10 +196,8 @@ func checkChange(c holdfast.EventChange) error {
 			return err
 		}
 	}
-	if c.EventDate != nil {
-		if err := holdfast.CheckTime("body.eventDate", *c.EventDate); err != nil {
-			return err
-		}
+	if err := checkTimes(c); err != nil {
+		return err
 	}
 	if n := c.TotalSeats; n != nil && (*n < 1 || *n > holdfast.MaxSeats) {
 		return holdfast.RefuseInput("body.totalSeats", "totalSeats must be between 1 and %d.", holdfast.MaxSeats)
@@ -220,6 +225,25 @@ func checkChange(c holdfast.EventChange) error {
 	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
 		return holdfast.RefuseInput("body.status", "status must be ON_SALE, CLOSED or CANCELLED.")
+	}
+	return nil
+}
+
+// checkTimes refuses times that an event can't have.
+func checkTimes(c holdfast.EventChange) error {
+	for _, f := range []struct {
+		where string
+		t     *time.Time
+	}{{"body.eventDate", c.EventDate}, {"body.saleStartsAt", c.SaleStartsAt}, {"body.saleEndsAt", c.SaleEndsAt}} {
+		if f.t == nil {
+			continue
+		}
+		if err := holdfast.CheckTime(f.where, *f.t); err != nil {
+			return err
+		}
+	}
+	if err := c.CheckSale(holdfast.Event{}); err != nil { // a single one is compared with the event's other one
+		return err
 	}
 	return nil
 }

@@ -32,6 +32,9 @@ type eventLine struct {
 
 	LatePayments       string `json:"latePayments,omitempty"`
 	LatePaymentSeconds *int64 `json:"latePaymentSeconds,omitempty"`
+
+	SaleStartsAt time.Time `json:"saleStartsAt,omitzero"`
+	SaleEndsAt   time.Time `json:"saleEndsAt,omitzero"`
 }
 
 // capacityLine is the capacity of an area of general admission.
@@ -46,6 +49,7 @@ func newEventLine(e holdfast.Event) eventLine {
 		Status: string(e.Status), EventDate: e.EventDate, MaxSeatsPerUser: e.MaxSeatsPerUser, SeatingPlanID: formatID(e.Seating.PlanID),
 		OrphanRule: string(e.Seating.OrphanRule), AccessiblePolicy: string(e.Seating.AccessiblePolicy),
 		LatePayments: string(e.LatePayments.Policy), LatePaymentSeconds: &e.LatePayments.Seconds,
+		SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
 	}
 	for _, s := range e.Sections {
 		line.Sections = append(line.Sections, capacityLine(s))
@@ -57,6 +61,7 @@ func newEventLine(e holdfast.Event) eventLine {
 func (l eventLine) newEvent() (n holdfast.NewEvent, err error) {
 	n = holdfast.NewEvent{
 		Name: l.Name, TotalSeats: l.TotalSeats, EventDate: l.EventDate, MaxSeatsPerUser: l.MaxSeatsPerUser,
+		SaleStartsAt: l.SaleStartsAt, SaleEndsAt: l.SaleEndsAt,
 		Seating: holdfast.Seating{
 			OrphanRule: holdfast.OrphanRule(l.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(l.AccessiblePolicy),
 		},

@@ -67,6 +67,8 @@ type EventDoc struct {
 
 	LatePayments holdfast.LatePaymentPolicy `bson:"latePayments"`
 	LateSeconds  *int64                     `bson:"latePaymentSeconds"`
+	SaleStartsAt time.Time                  `bson:"saleStartsAt"`
+	SaleEndsAt   time.Time                  `bson:"saleEndsAt"`
 
 	// Only seated events have the following fields.
 	SeatingPlanID    ID                         `bson:"seatingPlanId"`
@@ -84,6 +86,7 @@ func (d EventDoc) Event() holdfast.Event {
 		EventDate: d.EventDate, Status: cmp.Or(d.Status, holdfast.OnSale),
 		MaxSeatsPerUser: d.MaxSeatsPerUser, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 		Seating: d.seating(), Sections: d.CapacitySections(), LatePayments: d.Late(),
+		SaleStartsAt: d.SaleStartsAt, SaleEndsAt: d.SaleEndsAt,
 	}
 }
 

@@ -169,6 +169,8 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	b = appendTime(b, "eventDate", e.EventDate)
 	b = bsoncore.AppendStringElement(b, "status", string(e.Status))
 	b = bsoncore.AppendInt64Element(b, "maxSeatsPerUser", e.MaxSeatsPerUser)
+	b = appendTime(b, "saleStartsAt", e.SaleStartsAt)
+	b = appendTime(b, "saleEndsAt", e.SaleEndsAt)
 	b = appendTime(b, "createdAt", e.CreatedAt)
 	b = appendTime(b, "updatedAt", e.UpdatedAt)
 	b = appendID(b, "seatingPlanId", e.Seating.PlanID)

@@ -3,6 +3,7 @@ package pipeline_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
@@ -27,6 +28,7 @@ const (
 // costCase is a command, and the MongoDB commands that it costs.
 type costCase struct {
 	name          string
+	sale          bson.D // the times of the sale
 	change        bson.D // of the event, by another process, after this one has read it
 	command       func(eventID holdfast.ID, b holdfast.Booking) inventory.Command
 	direct        bool // it does not go through the queue
@@ -52,6 +54,10 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	checkCosts(t, []costCase{
 		{
 			name: "acquire", command: acquiring(1, ""),
+			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
+		}, {
+			name: "acquire within the times of a sale", command: acquiring(1, ""),
+			sale: bson.D{{Key: "saleStartsAt", Value: time.Now().Add(-time.Hour)}, {Key: "saleEndsAt", Value: time.Now().Add(time.Hour)}},
 			want: []string{write, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, commit},
 		}, {
 			name: "acquire with a new key", command: acquiring(1, "key"),
@@ -132,6 +138,9 @@ func checkCosts(t *testing.T, cases []costCase) {
 				var r recorder
 				p := newProcess(t, watched(t, w, r.monitor()), func(o *pipeline.Options) { o.WithoutMemory = withoutMemory })
 				eventID := w.Event(10)
+				if c.sale != nil {
+					w.Set("events", eventID, c.sale)
+				}
 				b := w.Book(*submit(t, p, eventID, acquire(eventID, 2, "")).Lock, testenv.Soon())
 				if c.change != nil {
 					w.Set("events", eventID, c.change)

@@ -33,7 +33,8 @@ func (d eventDoc) answer() holdfast.Event { return d.event().Answer() }
 // inventory returns the event for a decision.
 func (d eventDoc) inventory() inventory.Event {
 	own := d.Internal
-	return inventory.Event{Event: d.event(), Revision: own.Rev, Repairs: own.Repairs, SweptAtRev: own.SweptRev}
+	seen := cmp.Or(d.Now.Time, d.UpdatedAt) // a write sets updatedAt
+	return inventory.Event{Event: d.event(), SeenAt: seen, Revision: own.Rev, Repairs: own.Repairs, SweptAtRev: own.SweptRev}
 }
 
 type lockDoc struct {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/event"
@@ -43,6 +44,9 @@ func TestApply_IsGuardedAfterAConflict(t *testing.T) {
 	}
 }
 
+// saleTimes are times of a sale, of which the first is none.
+var saleTimes = []time.Time{{}, time.Time{}.Add(1), time.Date(2030, 1, 2, 3, 4, 5, 6_000_000, time.UTC)}
+
 // eventFields are a random event's fields that a guard compares. Each may be absent, and a number of any type.
 func eventFields(rt *rapid.T, name string, planID holdfast.ID) bson.D {
 	number := rapid.SampledFrom([]any{int32(0), int64(1), int32(7), 8.0, int64(10), 11.0})
@@ -56,6 +60,8 @@ func eventFields(rt *rapid.T, name string, planID holdfast.ID) bson.D {
 	optional("maxSeatsPerUser", int32(0), int64(1), 8.0)
 	optional("status", "ON_SALE", "ON_SALE", "CLOSED", "CANCELLED")
 	optional("seatingPlanId", planID)
+	optional("saleStartsAt", saleTimes[1], saleTimes[2])
+	optional("saleEndsAt", saleTimes[1], saleTimes[2])
 	optional("orphanRule", "REFUSE", "ALLOW")
 	optional("accessiblePolicy", "OPEN", "RESERVED")
 	optional("internal", bson.D{}, bson.D{field("rev", int32(0))}, bson.D{field("rev", 1.0)}, bson.D{field("rev", int64(7))})
@@ -77,6 +83,7 @@ func TestApply_GuardsBeforeAndAfterTheWriteAcceptTheSame(t *testing.T) {
 			write := inventory.EventWrite{
 				AtLeast: rapid.SampledFrom([]int64{0, 1, 8}).Draw(rt, name+" at least"), Available: rapid.Int64Range(-8, 8).Draw(rt, name+" moves"),
 				Oversold: rapid.Int64Range(-1, 1).Draw(rt, name+" oversold"), Touch: rapid.Bool().Draw(rt, name+" touch"),
+				SaleStartsAt: rapid.SampledFrom(saleTimes).Draw(rt, name+" starts"), SaleEndsAt: rapid.SampledFrom(saleTimes).Draw(rt, name+" ends"),
 			}
 			if write.Touch {
 				write.Available, write.Oversold = 0, 0

@@ -60,6 +60,12 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 			Acquired: []holdfast.Lock{f.newLock(8, "")}, TTL: []time.Duration{time.Hour},
 		}
 	}
+	starts := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	acquireInSale := func(f fixture) inventory.Plan {
+		plan := acquire(f)
+		plan.Event.SaleStartsAt = starts
+		return plan
+	}
 	set := func(name string, value any) func(fixture) { return func(f fixture) { f.setEvent(field(name, value)) } }
 	checkGuards(t, []guardCase{
 		{name: "one seat is gone", plan: acquire, change: set("availableSeats", 7)},
@@ -71,6 +77,10 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 			plan: acquire, change: set("status", "CLOSED"),
 		},
 		{name: "customers are limited", plan: acquire, change: set("maxSeatsPerUser", 4)},
+		{name: "the sale gets a start", plan: acquire, change: set("saleStartsAt", time.Now())},
+		{name: "the sale gets an end", plan: acquire, change: set("saleEndsAt", time.Now())},
+		{name: "the sale has no start any more", arrange: set("saleStartsAt", starts), plan: acquireInSale, change: set("saleStartsAt", nil)},
+		{name: "the sale starts later", arrange: set("saleStartsAt", starts), plan: acquireInSale, change: set("saleStartsAt", time.Now())},
 		{name: "more is available than the total", plan: acquire, change: set("availableSeats", 11)},
 		{name: "less is sold than the total", plan: acquire, change: set("totalSeats", 7)},
 		{name: "available and oversold seats", plan: acquire, change: set("oversold", 1)},
@@ -112,6 +122,12 @@ func TestApply_EventGuardIfUnchangedHolds(t *testing.T) {
 		{name: "customers are limited", plan: restore, change: set("maxSeatsPerUser", 4)},
 		{name: "customers are limited more", arrange: set("maxSeatsPerUser", 4), plan: restore, change: set("maxSeatsPerUser", 3)},
 		{name: "customers are no longer limited", arrange: set("maxSeatsPerUser", 4), plan: restore, change: set("maxSeatsPerUser", nil)},
+		{name: "the sale gets a start", plan: restore, change: set("saleStartsAt", time.Now())},
+		{name: "the sale gets an end", plan: restore, change: set("saleEndsAt", time.Now())},
+		{name: "an event that gets a start of its sale is changed", plan: func(f fixture) inventory.Plan {
+			return inventory.Plan{Event: &inventory.EventWrite{
+				IfUnchanged: f.read.Event, Fields: holdfast.EventChange{SaleStartsAt: new(time.Now())}}}
+		}, change: set("internal.rev", 1)},
 		{name: "an event that gets a limit is changed", plan: func(f fixture) inventory.Plan {
 			return inventory.Plan{Event: &inventory.EventWrite{
 				IfUnchanged: f.read.Event, Fields: holdfast.EventChange{MaxSeatsPerUser: new(int64(4))}}}

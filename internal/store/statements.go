@@ -21,11 +21,13 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	case w.Drift != nil:
 		return mongodb.And(is, numberOrAbsent(fixes, w.Drift.Repairs), quiet(*w.Drift))
 	case before == nil:
-		return mongodb.And(is, unseated, onSaleForAll, bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
+		return mongodb.And(is, unseated, onSaleForAll, sameSale(w.SaleStartsAt, w.SaleEndsAt),
+			bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	default:
 		return mongodb.And(is, numberOrAbsent(rev, before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
 			mongodb.Is("availableSeats", before.AvailableSeats), numberOrAbsent("oversold", before.Oversold), sameStatus(before.Status),
-			sameLimit(before.MaxSeatsPerUser), samePlan(before.Seating.PlanID), sameRules(before.Seating))
+			sameLimit(before.MaxSeatsPerUser), samePlan(before.Seating.PlanID), sameRules(before.Seating),
+			sameSale(before.SaleStartsAt, before.SaleEndsAt))
 	}
 }
 
@@ -47,6 +49,23 @@ var onSaleForAll = mongodb.And(sameStatus(holdfast.OnSale), sameLimit(0))
 
 // sameLimit matches an event with the same limit per customer; 0 means no limit.
 func sameLimit(seats int64) bson.D { return numberOrAbsent("maxSeatsPerUser", seats) }
+
+// sameSale matches an event that is on sale at the same times; the zero time means no bound.
+func sameSale(starts, ends time.Time) bson.D {
+	return mongodb.And(sameTime(saleStart, starts), sameTime(saleEnd, ends))
+}
+
+func sameTime(field string, t time.Time) bson.D {
+	if t.IsZero() {
+		return mongodb.Is(field, nil)
+	}
+	return mongodb.Is(field, t)
+}
+
+const (
+	saleStart = "saleStartsAt"
+	saleEnd   = "saleEndsAt"
+)
 
 func sameStatus(status holdfast.EventStatus) bson.D {
 	if status == holdfast.OnSale {
@@ -111,6 +130,13 @@ func eventUpdate(w inventory.EventWrite) any {
 	}
 	if c := w.Fields; c.MaxSeatsPerUser != nil {
 		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
+	}
+	for field, t := range map[string]*time.Time{saleStart: w.Fields.SaleStartsAt, saleEnd: w.Fields.SaleEndsAt} {
+		if t != nil && t.IsZero() {
+			unset = append(unset, bson.E{Key: field, Value: ""})
+		} else if t != nil {
+			set = append(set, bson.E{Key: field, Value: *t})
+		}
 	}
 	set = append(set, rulesSet(w.Fields)...)
 	if c := w.Fields; c.SeatingPlanID != nil {

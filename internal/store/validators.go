@@ -29,7 +29,7 @@ var eventRules = mongodb.Schema{
 		mongodb.ObjectIDField("_id"), mongodb.TextField("name"), countOrNone.Field("totalSeats"), mongodb.WholeField("availableSeats"),
 		countOrNone.Field("oversold"), mongodb.DateField("eventDate"), mongodb.OneOf(holdfast.EventStatuses()...).Field("status"),
 		countOrNone.Field("maxSeatsPerUser"), mongodb.ObjectIDField(planField), countOrNone.Field("blockedSeats"),
-		mongodb.DateField("saleStartsAt"), mongodb.DateField("saleEndsAt"),
+		mongodb.DateField(saleStart), mongodb.DateField(saleEnd),
 		mongodb.TextField("latePayments"), countOrNone.Field("latePaymentSeconds"),
 		mongodb.TextField("orphanRule"), mongodb.TextField("accessiblePolicy"),
 		mongodb.ListOf(mongodb.DocumentOf(mongodb.TextField("key"), countOfSeats.Field("capacity"))).Field(sectionsField),

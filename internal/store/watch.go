@@ -33,8 +33,8 @@ type Change struct {
 
 // shownFields are the fields that To applies, and removableFields are those that an update may remove.
 var (
-	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField}
-	removableFields = []string{"oversold", "status"}
+	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField, saleStart, saleEnd}
+	removableFields = []string{"oversold", "status", saleStart, saleEnd}
 )
 
 // has reports whether an update has set a field.
@@ -68,6 +68,12 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	}
 	if c.has(planField) {
 		e.Seating.PlanID = c.fields.SeatingPlanID
+	}
+	if c.has(saleStart) || c.hasRemoved(saleStart) {
+		e.SaleStartsAt = c.fields.SaleStartsAt
+	}
+	if c.has(saleEnd) || c.hasRemoved(saleEnd) {
+		e.SaleEndsAt = c.fields.SaleEndsAt
 	}
 	if c.hasRemoved("oversold") {
 		e.Oversold = 0

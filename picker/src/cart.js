@@ -363,7 +363,7 @@ export class Cart {
     const w = this.words;
     if (code === "SEATS_UNAVAILABLE") this.on.said(w.tooFew(problem.available));
     else if (code === "SEATS_NOT_ADJACENT") this.on.said(w.notAdjacent(problem.longest));
-    else if (code === "EVENT_NOT_ON_SALE") this.on.said(w.notOnSale);
+    else if (code === "EVENT_NOT_ON_SALE" || code === "SALE_NOT_OPEN") this.on.said(w.notOnSale);
     else if (code === "LOCK_HAS_BOOKING") this.on.said(w.hasBooking);
     else if (code === "LOCK_CONSUMED") this.on.said(w.sold);
     else if (code === "SEAT_LIMIT_REACHED" && problem.limit > 0) this.on.said(w.most(problem.limit));

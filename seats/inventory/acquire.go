@@ -73,8 +73,8 @@ func (c Acquire) decide(d *decision) Result {
 	if invalid != nil {
 		return d.refuse(invalid, c.userKey())
 	}
-	if d.event.Status != holdfast.OnSale {
-		return d.refuse(errNotOnSale(), c.userKey())
+	if refusal := d.notOnSale(); refusal != nil {
+		return d.refuse(refusal, c.userKey())
 	}
 	lock, ttl, err := c.newLock(d)
 	if err != nil {
@@ -158,8 +158,8 @@ func (c Acquire) guardTimes(d *decision) {
 		return
 	}
 	d.plan.NotBefore = later(d.plan.NotBefore, at.Add(-d.rules.MaxLockTTL))
-	if c.Until.Ahead && (d.plan.Before.IsZero() || at.Before(d.plan.Before)) {
-		d.plan.Before = at
+	if c.Until.Ahead {
+		d.plan.endBefore(at)
 	}
 }
 
@@ -231,6 +231,7 @@ func (c Acquire) claimLock(d *decision, lock holdfast.Lock, ttl time.Duration, w
 		d.holdings[c.UserID] = held
 	}
 	c.guardTimes(d)
+	d.guardSale()
 	if lock.RequestHash = c.RequestHash; c.Key != "" && lock.RequestHash == "" {
 		lock.RequestHash = c.Hash()
 	}
@@ -276,6 +277,29 @@ func (d *decision) reclaim() bool {
 
 func limitReached(limit int64, held *int64, format string, args ...any) *holdfast.Error {
 	return holdfast.Refuse(holdfast.CodeSeatLimitReached, format, args...).With(holdfast.LimitReached{Limit: limit, Held: held})
+}
+
+// notOnSale returns why the event sells no more seats, or nil. If the time is not known, the last one that is known may say that the
+// sale has not begun, or has ended; guardSale covers the rest.
+func (d *decision) notOnSale() error {
+	e, now := &d.event, cmp.Or(d.state.Now, d.event.SeenAt)
+	switch {
+	case e.Status != holdfast.OnSale, e.NeverSells(), !e.SaleEndsAt.IsZero() && !now.Before(e.SaleEndsAt):
+		return errNotOnSale()
+	case now.Before(e.SaleStartsAt):
+		return holdfast.Refuse(holdfast.CodeSaleNotOpen, "The sale has not begun. Try again when it opens.").
+			With(holdfast.SaleNotOpen{OpensAt: e.SaleStartsAt, After: e.SaleStartsAt.Sub(now)})
+	default:
+		return nil
+	}
+}
+
+// guardSale adds guards to the plan, so that it is written within the time of the sale.
+func (d *decision) guardSale() {
+	d.plan.NotBefore = later(d.plan.NotBefore, d.event.SaleStartsAt)
+	if end := d.event.SaleEndsAt; !end.IsZero() {
+		d.plan.endBefore(end)
+	}
 }
 
 func errNotOnSale() error {

@@ -74,6 +74,12 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 	if c.Status != nil {
 		e.Status = *c.Status
 	}
+	if c.SaleStartsAt != nil {
+		e.SaleStartsAt = *c.SaleStartsAt
+	}
+	if c.SaleEndsAt != nil {
+		e.SaleEndsAt = *c.SaleEndsAt
+	}
 	if c.OrphanRule != nil {
 		e.Seating.OrphanRule = *c.OrphanRule
 	}
@@ -101,10 +107,11 @@ func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 		return e.Repairs == w.Drift.Repairs
 	case before == nil:
 		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && e.AvailableSeats >= w.AtLeast &&
-			e.Seating.PlanID.IsZero()
+			e.Seating.PlanID.IsZero() && e.SaleStartsAt.Equal(w.SaleStartsAt) && e.SaleEndsAt.Equal(w.SaleEndsAt)
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
-			e.Oversold == before.Oversold && e.Status == before.Status && e.Seating.PlanID == before.Seating.PlanID
+			e.Oversold == before.Oversold && e.Status == before.Status && e.Seating.PlanID == before.Seating.PlanID &&
+			e.SaleStartsAt.Equal(before.SaleStartsAt) && e.SaleEndsAt.Equal(before.SaleEndsAt)
 	}
 }
 

@@ -44,8 +44,11 @@ func (c ChangeSeats) decide(d *decision) Result {
 	} else if refusal != nil {
 		return d.refuseFirmly(refusal)
 	}
-	if s := d.event.Status; s == holdfast.Cancelled || s != holdfast.OnSale && c.Seats > lock.Seats {
+	if d.event.Status == holdfast.Cancelled {
 		return d.refuseFirmly(errNotOnSale())
+	}
+	if refusal := d.notOnSale(); refusal != nil && c.Seats > lock.Seats {
+		return d.refuseFirmly(refusal)
 	}
 	wish, invalid := d.inHall(c.Seats, c.Wish)
 	if invalid != nil {
@@ -87,6 +90,9 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if held, known := d.holdings[lock.UserID]; known {
 		held.Seats += claimed.Seats - lock.Seats
 		d.holdings[lock.UserID] = held
+	}
+	if claimed.Seats > lock.Seats {
+		d.guardSale()
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, Seats: &claimed.LockSeats})
 	changed := d.locks[lock.ID].Lock

@@ -180,9 +180,7 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 	}
 	d.addSold(next)
 	d.ifUnchanged = true
-	if end := c.lateUntil(d, b, previous).Add(time.Millisecond); d.plan.Before.IsZero() || end.Before(d.plan.Before) {
-		d.plan.Before = end
-	}
+	d.plan.endBefore(c.lateUntil(d, b, previous).Add(time.Millisecond))
 	d.acquire(next, 0)
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
 }

@@ -259,7 +259,7 @@ func (d *decision) closeEvent() {
 		write.IfUnchanged = before
 		return
 	}
-	write.AtLeast = -write.Available
+	write.AtLeast, write.SaleStartsAt, write.SaleEndsAt = -write.Available, before.SaleStartsAt, before.SaleEndsAt
 }
 
 // moves reports whether, so far, the plan writes the event.

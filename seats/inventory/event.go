@@ -17,6 +17,9 @@ func (c ChangeEvent) decide(d *decision) Result {
 	if refusal := d.fitsSeating(c.EventChange); refusal != nil {
 		return d.refuse(refusal, UserKey{})
 	}
+	if refusal := c.CheckSale(d.event.Event); refusal != nil {
+		return d.refuse(refusal, UserKey{})
+	}
 	if c.TotalSeats != nil {
 		if !d.ensureCounter() {
 			return Result{}
@@ -76,6 +79,12 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 	if c.MaxSeatsPerUser != nil {
 		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser = c.MaxSeatsPerUser, *c.MaxSeatsPerUser
+	}
+	if c.SaleStartsAt != nil {
+		w.Fields.SaleStartsAt, e.SaleStartsAt = c.SaleStartsAt, *c.SaleStartsAt
+	}
+	if c.SaleEndsAt != nil {
+		w.Fields.SaleEndsAt, e.SaleEndsAt = c.SaleEndsAt, *c.SaleEndsAt
 	}
 	if c.OrphanRule != nil {
 		w.Fields.OrphanRule, e.Seating.OrphanRule = c.OrphanRule, *c.OrphanRule

@@ -43,6 +43,7 @@ func newGenerator(t *rapid.T, corrupted bool) *generator {
 	e.Status = draw(g, "status", onSale, onSale, onSale, onSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
 	e.MaxSeatsPerUser = draw(g, "maxSeatsPerUser", int64(0), 0, 0, 4)
 	g.latePayments()
+	g.saleTimes()
 	for range g.number("locks", 0, 5) {
 		g.lock()
 	}
@@ -97,6 +98,19 @@ func (g *generator) lock() {
 	if g.corrupted && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
 		delete(g.store.locks, lock.ID)
 	}
+}
+
+// saleTimes draws when the event's sale starts and ends: mostly at no time, and at times it never sells.
+func (g *generator) saleTimes() {
+	g.store.event.SaleStartsAt, g.store.event.SaleEndsAt = g.saleTime("sale starts"), g.saleTime("sale ends")
+}
+
+// saleTime draws a time that the clock of a test reaches within a few batches, or none.
+func (g *generator) saleTime(what string) time.Time {
+	if draw(g, what, false, false, false, true) {
+		return g.store.now.Add(minutes(draw(g, what+" in", -10, 0, 1, 5, 6, 12)))
+	}
+	return time.Time{}
 }
 
 // time draws a time near the database's clock, equal to it or far ahead of it.
@@ -159,7 +173,11 @@ func (g *generator) queued() inventory.Command {
 
 func (g *generator) change() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g, "change", "seats", "seats", "status", "limit", "name", "late payments") {
+	switch draw(g, "change", "seats", "seats", "status", "limit", "name", "late payments", "start", "end") {
+	case "start":
+		c.SaleStartsAt = pointer(g.saleTime("new start"))
+	case "end":
+		c.SaleEndsAt = pointer(g.saleTime("new end"))
 	case "late payments":
 		return g.lateSetting()
 	case "seats":

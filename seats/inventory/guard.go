@@ -7,7 +7,7 @@ import "github.com/holdfast-dev/holdfast"
 func (w EventWrite) IsCheckedAfterwards() bool {
 	c := w.Fields
 	return w.Drift == nil && w.Counter == nil && c.TotalSeats == nil && c.Status == nil && c.SeatingPlanID == nil &&
-		c.MaxSeatsPerUser == nil && c.OrphanRule == nil && c.AccessiblePolicy == nil
+		c.MaxSeatsPerUser == nil && c.OrphanRule == nil && c.AccessiblePolicy == nil && c.SaleStartsAt == nil && c.SaleEndsAt == nil
 }
 
 // HeldBefore reports, from the event after the write, whether the guard matched before it. It agrees with the guard
@@ -16,11 +16,13 @@ func (w EventWrite) HeldBefore(after Event) bool {
 	available, oversold := after.AvailableSeats-w.Available, after.Oversold-w.Oversold
 	before := w.IfUnchanged
 	if before == nil {
-		return after.Status == holdfast.OnSale && after.MaxSeatsPerUser == 0 && after.Seating.PlanID.IsZero() && available >= w.AtLeast
+		return after.Status == holdfast.OnSale && after.SaleStartsAt.Equal(w.SaleStartsAt) && after.SaleEndsAt.Equal(w.SaleEndsAt) &&
+			after.MaxSeatsPerUser == 0 && after.Seating.PlanID.IsZero() && available >= w.AtLeast
 	}
 	return after.Revision == before.Revision+w.raise() &&
 		after.TotalSeats == before.TotalSeats && available == before.AvailableSeats && oversold == before.Oversold &&
-		after.Status == before.Status && after.MaxSeatsPerUser == before.MaxSeatsPerUser &&
+		after.Status == before.Status && after.SaleStartsAt.Equal(before.SaleStartsAt) && after.SaleEndsAt.Equal(before.SaleEndsAt) &&
+		after.MaxSeatsPerUser == before.MaxSeatsPerUser &&
 		haveSameRules(after.Seating, before.Seating)
 }
 

@@ -203,8 +203,8 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 		}
 		return outcome{lock: l.Lock, replayed: true}
 	}
-	if m.event.Status != "ON_SALE" {
-		return refused("EVENT_NOT_ON_SALE")
+	if refusal := m.notOnSale(); refusal.code != "" {
+		return refusal
 	}
 	expires := c.Until.At
 	if expires.IsZero() {
@@ -228,6 +228,20 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
 	return outcome{lock: lock}
+}
+
+// notOnSale refuses seats while the event is not on sale, or outside of its times.
+func (m *model) notOnSale() outcome {
+	starts, ends := m.event.SaleStartsAt, m.event.SaleEndsAt
+	hasNoTime := !starts.IsZero() && !ends.IsZero() && !starts.Before(ends)
+	switch {
+	case m.event.Status != "ON_SALE", hasNoTime, !ends.IsZero() && !m.now.Before(ends):
+		return refused("EVENT_NOT_ON_SALE")
+	case m.now.Before(starts):
+		return outcome{code: "SALE_NOT_OPEN", details: holdfast.SaleNotOpen{OpensAt: starts, After: starts.Sub(m.now)}}
+	default:
+		return outcome{}
+	}
 }
 
 func (m *model) limits(c inventory.Acquire) outcome {
@@ -368,9 +382,21 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 	if c.Status != nil && m.event.Status == "CANCELLED" && *c.Status != "CANCELLED" {
 		return refused("EVENT_NOT_ON_SALE")
 	}
+	starts, ends := m.event.SaleStartsAt, m.event.SaleEndsAt
+	if c.SaleStartsAt != nil {
+		starts = *c.SaleStartsAt
+	}
+	if c.SaleEndsAt != nil {
+		ends = *c.SaleEndsAt
+	}
+	hasChanged := c.SaleStartsAt != nil || c.SaleEndsAt != nil
+	if hasChanged && !starts.IsZero() && !ends.IsZero() && !starts.Before(ends) {
+		return refused("VALIDATION_FAILED")
+	}
 	if c.TotalSeats != nil && *c.TotalSeats != m.event.TotalSeats && *c.TotalSeats < m.taken() {
 		return outcome{code: "CAPACITY_BELOW_TAKEN", details: holdfast.CapacityBelowTaken{Taken: m.taken()}}
 	}
+	m.event.SaleStartsAt, m.event.SaleEndsAt = starts, ends
 	if c.TotalSeats != nil {
 		m.event.TotalSeats = *c.TotalSeats
 	}

@@ -71,7 +71,7 @@ func (p *pipeline) batch(t rapid.TB, commands ...inventory.Command) []reply {
 			}
 			if p.plan.Event != nil {
 				inventory.Complete(p.plan, results, p.store.now, p.store.event.Event)
-				p.remembered = copyOf(p.store.event)
+				p.remembered = p.store.seen()
 			}
 			return repliesOf(results)
 		case errors.Is(err, errKeyInUse):

@@ -47,9 +47,10 @@ func (p Plan) IsEmpty() bool {
 type EventWrite struct {
 	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, seating plan and rules.
 	IfUnchanged *Event
-	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, has no limit per user, and has at least this
-	// many available seats. The guard of a Drift is in Drift.
-	AtLeast int64
+	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, at these times, has no limit per user, and has at least
+	// this many available seats. The guard of a Drift is in Drift.
+	AtLeast                  int64
+	SaleStartsAt, SaleEndsAt time.Time
 	// Touch says that the write changes no visible field, and does not raise the revision. A refusal uses it.
 	Touch bool
 
@@ -167,6 +168,13 @@ func (p Plan) StillDue(due []Lock) []Lock {
 		}
 	}
 	return left
+}
+
+// endBefore adds a guard: the plan is written before a time.
+func (p *Plan) endBefore(t time.Time) {
+	if p.Before.IsZero() || t.Before(p.Before) {
+		p.Before = t
+	}
 }
 
 // InTime reports whether the guards by the clock match at now.

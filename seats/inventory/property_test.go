@@ -50,7 +50,7 @@ func (r *comparison) step(g *generator) {
 	r.model.now = r.store.now
 	g.known = g.last
 	if r.store.event != nil {
-		r.seen = append(r.seen, copyOf(r.store.event))
+		r.seen = append(r.seen, r.store.seen())
 	}
 	if r.remember {
 		r.remembered = nil
@@ -119,6 +119,9 @@ func outcomeOf(c inventory.Command, r reply) outcome {
 			o.details = d
 		}
 		if d, ok := holdfast.DetailsOf[holdfast.CapacityBelowTaken](r.Err); ok {
+			o.details = d
+		}
+		if d, ok := holdfast.DetailsOf[holdfast.SaleNotOpen](r.Err); ok {
 			o.details = d
 		}
 		if d, ok := holdfast.DetailsOf[holdfast.RefusedPayment](r.Err); ok {

@@ -38,6 +38,7 @@ func newSeatGenerator(t *rapid.T) *seatGenerator {
 	e := g.store.event
 	e.MaxSeatsPerUser = draw(g.generator, "maxSeatsPerUser", int64(0), 0, 0, 5)
 	g.latePayments()
+	g.saleTimes()
 	const onSale = holdfast.OnSale
 	e.Status = draw(g.generator, "status", onSale, onSale, onSale, onSale, holdfast.Closed, holdfast.Cancelled, "PLANNED")
 	e.Seating.OrphanRule = draw(g.generator, "orphanRule", holdfast.OrphansRefused, holdfast.OrphansAllowed, holdfast.OrphansRefused, "")
@@ -329,7 +330,7 @@ func (g *seatGenerator) capacities() []holdfast.SectionCapacity {
 func (g *seatGenerator) setting() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
 	switch draw(g.generator, "setting",
-		"status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections", "late payments") {
+		"status", "status", "limit", "orphanRule", "accessiblePolicy", "seats", "sections", "sections", "late payments", "start", "end") {
 	case "late payments":
 		return g.lateSetting()
 	case "sections":
@@ -342,6 +343,10 @@ func (g *seatGenerator) setting() inventory.ChangeEvent {
 		c.AccessiblePolicy = pointer(draw(g.generator, "new accessiblePolicy", holdfast.AccessibleReserved, holdfast.AccessibleOpen))
 	case "seats":
 		c.TotalSeats = pointer(int64(g.number("new totalSeats", 0, 12)))
+	case "start":
+		c.SaleStartsAt = pointer(g.saleTime("new start"))
+	case "end":
+		c.SaleEndsAt = pointer(g.saleTime("new end"))
 	default:
 		c.Status = pointer(draw(g.generator, "new status",
 			holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.OnSale, holdfast.Closed, holdfast.Cancelled))

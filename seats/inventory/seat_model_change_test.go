@@ -36,8 +36,11 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 	} else if most > 0 && c.Seats > lock.Seats {
 		m.endDueOf(lock.UserID, ID{})
 	}
-	if m.event.Status == "CANCELLED" || m.event.Status != "ON_SALE" && c.Seats > lock.Seats {
+	if m.event.Status == "CANCELLED" {
 		return refused("EVENT_NOT_ON_SALE")
+	}
+	if refusal := m.notOnSale(); refusal.code != "" && c.Seats > lock.Seats {
+		return refusal
 	}
 	if !m.fits(c.Wish) {
 		return refused("VALIDATION_FAILED")

@@ -286,12 +286,9 @@ func (m *seatModel) before(c inventory.Acquire) (o outcome, decided bool) {
 		}
 		return outcome{lock: l.Lock, replayed: true}, true
 	}
-	switch {
-	case !m.fits(c.Wish):
+	if !m.fits(c.Wish) {
 		return refused("VALIDATION_FAILED"), true
-	case m.event.Status != "ON_SALE":
-		return refused("EVENT_NOT_ON_SALE"), true
-	default:
-		return outcome{}, false
 	}
+	refusal := m.notOnSale()
+	return refusal, refusal.code != ""
 }

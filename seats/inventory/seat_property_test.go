@@ -95,7 +95,7 @@ func (r *hallComparison) recall(g *seatGenerator) {
 	if r.store.event == nil {
 		return
 	}
-	r.seen = append(r.seen, memory{copyOf(r.store.event), r.store.seats.occupancy()})
+	r.seen = append(r.seen, memory{r.store.seen(), r.store.seats.occupancy()})
 	switch draw(g.generator, "remembered", "last", "last", "last", "earlier", "event", "nothing") {
 	case "last":
 	case "earlier":

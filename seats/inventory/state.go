@@ -75,6 +75,8 @@ type Union struct {
 // Event is an event as it was read.
 type Event struct {
 	holdfast.Event
+	// SeenAt is a time that the database's clock had reached when the event was read or written. It is zero if that is not known.
+	SeenAt     time.Time
 	Revision   int64
 	Repairs    int64  // how often its counter was repaired
 	SweptAtRev *int64 // the revision after the last sweep's transaction

@@ -108,7 +108,7 @@ func (s *store) load(n inventory.Needs) inventory.State {
 		s.refusals++
 	}
 	state := inventory.State{
-		Now: s.now, Event: copyOf(s.event), Missing: s.event == nil,
+		Now: s.now, Event: s.seen(), Missing: s.event == nil,
 		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{},
 	}
 	for _, id := range n.Bookings {
@@ -131,6 +131,15 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	s.loadSeats(n, &state)
 	s.loadPayments(n, &state)
 	return state
+}
+
+// seen is a copy of the event as it is read or written now.
+func (s *store) seen() *inventory.Event {
+	e := copyOf(s.event)
+	if e != nil {
+		e.SeenAt = s.now
+	}
+	return e
 }
 
 func (s *store) loadKeys(n inventory.Needs, state *inventory.State) {

@@ -222,7 +222,7 @@ func (tr *transcript) remember(changes string) {
 	if p.remember && changes == "" {
 		return
 	}
-	p.remember, p.remembered = true, copyOf(tr.store.event)
+	p.remember, p.remembered = true, tr.store.seen()
 	if tr.store.seats != nil && !strings.HasPrefix(changes, "without-map") {
 		p.seats = tr.store.seats.occupancy()
 	}

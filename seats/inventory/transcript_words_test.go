@@ -108,6 +108,9 @@ func (tr *transcript) text(v reflect.Value) string {
 			return name
 		}
 	case time.Time:
+		if value.IsZero() {
+			return "none"
+		}
 		if value.Equal(begin) {
 			return "now"
 		}
@@ -211,6 +214,10 @@ func set(tr *transcript, v reflect.Value, text string) (err error) {
 		}
 		return nil
 	case *time.Time:
+		if text == "none" {
+			*field = time.Time{}
+			return nil
+		}
 		d, err := time.ParseDuration(strings.Replace(text, "now", "0", 1))
 		*field = begin.Add(d)
 		return err

@@ -30,6 +30,7 @@ var scenarios = []scenario{
 	{"sold-out", "256 clients request seats of an event that has none left", soldOut},
 	{"sold-out-http", "the same through HTTP, compared with a handler that does nothing", soldOutHTTP},
 	{"comeback", "the only seat of an event is released again and again while 1,000 clients ask for it", seatComesBack},
+	{"opening", "1,000 clients wait for the opening of a sale, through two processes", saleOpens},
 	{"ending", "locks of one event end together while clients ask for their seats", locksEndTogether},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"sweep", "100,000 due locks are expired", sweep},

@@ -26,6 +26,7 @@ func (c *clients) check(env *testenv.Env) finalState {
 	c.checkAnswers(final)
 	c.checkPayments(final)
 	c.checkTimes(final)
+	c.checkSales(final)
 	c.checkChanges(env, final)
 	for event := range c.events {
 		c.checkLinearizability(event, final)
@@ -105,6 +106,21 @@ func (c *clients) checkTimes(final finalState) {
 		}
 		for _, b := range final.bookings[l.ID] {
 			c.checkBookingTimes(l, b)
+		}
+	}
+}
+
+// checkSales: no lock was made before its event's sale opened or after it closed, by the database's clock, but for late payments.
+func (c *clients) checkSales(final finalState) {
+	sales := map[holdfast.ID]*eventOnSale{}
+	for _, e := range c.events {
+		sales[parseID(c.t, e.id)] = e
+	}
+	for _, l := range final.locks {
+		e, made := sales[l.EventID], l.CreatedAt.UnixMilli()
+		if isLate := l.Key == ""; !isLate && (made < e.opensAt || e.closesAt != 0 && made >= e.closesAt) {
+			c.violation("sale", "lock %s was made at %s, but the sale was open from %s to %s",
+				l.ID, formatMillis(made), formatMillis(e.opensAt), formatMillis(e.closesAt))
 		}
 	}
 }

@@ -51,6 +51,8 @@ type eventOnSale struct {
 	hall           *hall // at first; nil: the event is unseated
 	refusesOrphans bool
 	acceptsLate    bool
+	// Its seats are locked from opensAt on and before closesAt, in Unix milliseconds; 0: at any time.
+	opensAt, closesAt int64
 
 	mu    sync.Mutex
 	locks int
@@ -83,12 +85,14 @@ const (
 	crowdEvents = 6
 	// limitedEvent has a limit of seats per customer.
 	limitedEvent = crowdEvents + 1
+	// timedEvent opens some seconds after the beginning of a round, and closes some seconds later.
+	timedEvent = crowdEvents + 2
 	// seatedEvents is how many events are in a hall. They are the last ones.
 	seatedEvents = 2
 )
 
 // newClients creates new events for the clients of one round: those of crowd, some more without numbered seats, of
-// which the second one has a limit per user, and two in a hall, of which one refuses orphans. The other one accepts
+// which the second one has a limit per user and the third one opens and closes by itself, and two in a hall, of which one refuses orphans. The other one accepts
 // late payments, and so do all without numbered seats but crowd's and the next one.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
@@ -102,8 +106,13 @@ func (c *cluster) newClients(users []string, events int) *clients {
 		if n == limitedEvent {
 			e.perUser = 5
 		}
+		if n == timedEvent {
+			e.opensAt = time.Now().Add(3 * time.Second).UnixMilli()
+			e.closesAt = e.opensAt + 8000
+		}
 		created, err := cs.apis[0].CreateEvent(c.t.Context(), client.NewEvent{
-			Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser, LatePayments: e.latePayments()})
+			Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser, LatePayments: e.latePayments(),
+			SaleStartsAt: timeOf(e.opensAt), SaleEndsAt: timeOf(e.closesAt)})
 		if err != nil {
 			c.t.Fatal(err)
 		}

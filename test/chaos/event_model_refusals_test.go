@@ -39,7 +39,9 @@ func (s eventState) mayRefuseLock(in opInput, out opOutput) bool {
 		most := s.heldBy(in.user, func(expires int64) bool { return expires+tolerance > out.called })
 		return s.perUser > 0 && most+in.seats > s.perUser
 	case "EVENT_NOT_ON_SALE":
-		return s.saleStatus != "ON_SALE"
+		return s.saleStatus != "ON_SALE" || out.mayHavePassed(s.closesAt)
+	case "SALE_NOT_OPEN":
+		return s.saleStatus == "ON_SALE" && s.mayBeTooEarly(out)
 	}
 	return false
 }

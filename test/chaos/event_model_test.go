@@ -109,7 +109,9 @@ type eventState struct {
 	capacity       int64 // of the standing section
 	blocked        seatSet
 	refusesOrphans bool
-	acceptsLate    bool // late payments; it never changes
+	// These never change: whether it accepts late payments, and when its sale opens and closes; 0: it is open at any time.
+	acceptsLate       bool
+	opensAt, closesAt int64
 }
 
 // newEventState is an event on sale without locks.
@@ -224,6 +226,14 @@ func (s eventState) release(i int) eventState {
 	return s.withLock(i, l)
 }
 
+// mayBeOpen reports whether the sale may have been open, by its times, when an operation took place.
+func (s eventState) mayBeOpen(o opOutput) bool {
+	return (s.opensAt == 0 || o.mayHavePassed(s.opensAt)) && !o.hadPassed(s.closesAt)
+}
+
+// mayBeTooEarly reports whether the sale may not have been open yet.
+func (s eventState) mayBeTooEarly(o opOutput) bool { return s.opensAt != 0 && o.called < s.opensAt+tolerance }
+
 // execute returns the state after an operation; possible is false if the state allows no
 // such output.
 func (s eventState) execute(in opInput, out opOutput) (after eventState, possible bool) {
@@ -296,7 +306,7 @@ func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
 		return s, in.indeterminate || (out.replayed && out.status == statuses[l.asked()] && out.seats == l.seats && out.places == l.places)
 	}
 	least := s.heldBy(in.user, func(expires int64) bool { return expires > out.returned+tolerance })
-	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" {
+	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" || !s.mayBeOpen(out) {
 		return s, false
 	}
 	if s.perUser > 0 && least+in.seats > s.perUser {

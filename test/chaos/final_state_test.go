@@ -45,6 +45,7 @@ type finalLock struct {
 	Seats     int64       `bson:"seats"`
 	Status    string      `bson:"status"`
 	ExpiresAt time.Time   `bson:"expiresAt"`
+	CreatedAt time.Time   `bson:"createdAt"`
 	Key       string      `bson:"idempotencyKey"`
 	EndedBy   string      `bson:"endedBy"`
 	UpdatedAt time.Time   `bson:"updatedAt"`

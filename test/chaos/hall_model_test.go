@@ -128,7 +128,7 @@ func (s eventState) changeSeats(in opInput, out opOutput) (eventState, bool) {
 	if l.status != 'A' || out.hadPassed(l.expires) || l.booking != 0 {
 		return s, false
 	}
-	if s.saleStatus == "CANCELLED" || (s.saleStatus != "ON_SALE" && in.seats > l.seats) {
+	if s.saleStatus == "CANCELLED" || in.seats > l.seats && (s.saleStatus != "ON_SALE" || !s.mayBeOpen(out)) {
 		return s, false
 	}
 	least := s.heldBy(l.user, func(expires int64) bool { return expires > out.returned+tolerance })
@@ -239,7 +239,10 @@ func (s eventState) mayRefuseChange(in opInput, out opOutput) bool {
 		most := s.heldBy(l.user, func(expires int64) bool { return expires+tolerance > out.called })
 		return l.status == 'A' && s.perUser > 0 && in.seats > l.seats && most-l.seats+in.seats > s.perUser
 	case "EVENT_NOT_ON_SALE":
-		return l.status == 'A' && (s.saleStatus == "CANCELLED" || (s.saleStatus != "ON_SALE" && in.seats > l.seats))
+		isOver := s.saleStatus != "ON_SALE" || out.mayHavePassed(s.closesAt)
+		return l.status == 'A' && (s.saleStatus == "CANCELLED" || isOver && in.seats > l.seats)
+	case "SALE_NOT_OPEN":
+		return l.status == 'A' && s.saleStatus == "ON_SALE" && in.seats > l.seats && s.mayBeTooEarly(out)
 	}
 	return l.status == 'A' && l.booking == 0 && s.mayRefuseSeats(in, out, in.lock)
 }

@@ -36,7 +36,7 @@ func (c *clients) checkLinearizability(event int, final finalState) {
 	slices.SortStableFunc(ops, func(a, b porcupine.Operation) int { return cmp.Compare(a.Call, b.Call) })
 	e := c.events[event]
 	begin := newEventState(e.total, e.perUser, e.locks)
-	begin.acceptsLate = e.acceptsLate
+	begin.acceptsLate, begin.opensAt, begin.closesAt = e.acceptsLate, e.opensAt, e.closesAt
 	if e.hall != nil {
 		begin.hall, begin.capacity, begin.refusesOrphans = e.hall, e.hall.capacity(), e.refusesOrphans
 	}

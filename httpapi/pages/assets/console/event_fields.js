@@ -12,9 +12,12 @@ export const amount = (name, value, min, max = mostSeats) => el("input", { type:
 export function eventFields(event) {
   const name = el("input", { name: "name", value: event.name, required: true, maxLength: 200 });
   const date = el("input", { type: "datetime-local", name: "eventDate", value: event.eventDate?.slice(0, 16) ?? "", max: "9999-12-31T23:59" });
+  const saleTime = (name) => el("input", { type: "datetime-local", name, value: event[name]?.slice(0, 19) ?? "", step: 1, max: "9999-12-31T23:59:59" });
   const fields = [
     field("Name", name, "body.name"),
     field("Date and time (UTC)", date, "body.eventDate"),
+    field("Sale from (UTC)", saleTime("saleStartsAt"), "body.saleStartsAt"),
+    field("Sale until (UTC)", saleTime("saleEndsAt"), "body.saleEndsAt"),
     field("Seats in total", amount("totalSeats", event.totalSeats, 1), "body.totalSeats"),
     field("Seats per user (0: no limit)", amount("maxSeatsPerUser", event.maxSeatsPerUser ?? 0, 0), "body.maxSeatsPerUser"),
     field("Single seats", select("orphanRule", event.orphanRule, [["ALLOW", "may be left"], ["REFUSE", "are refused"]]), "body.orphanRule"),
@@ -46,5 +49,6 @@ export function valuesOf(fields, onlyChanged) {
 
 function valueOf(control) {
   if (control.type === "number") return Number(control.value);
-  return control.type === "datetime-local" ? new Date(`${control.value}Z`).toISOString() : control.value;
+  if (control.type !== "datetime-local") return control.value;
+  return control.value === "" ? null : new Date(`${control.value}Z`).toISOString();
 }

@@ -34,10 +34,10 @@ function creationForm(plans, seatingPlanId) {
     if (plan.value !== "") request.seatingPlanId = plan.value;
     if (request.maxSeatsPerUser === 0) delete request.maxSeatsPerUser;
     const event = await call("POST", "/api/events", request);
-    showToast("The event is created, and on sale.");
+    showToast("The event is created.");
     goTo(`events/${event.id}`);
   }, el("div", { className: "fields" }, field("Seating plan", plan, "body.seatingPlanId"), ...fields),
-  el("p", { className: "soft small", textContent: "The event is on sale at once. Its page can close the sale." }),
+  el("p", { className: "soft small", textContent: "Without a start of the sale, the event is on sale at once. Its page can close the sale." }),
   el("div", { className: "buttons" }, el("button", { className: "primary", textContent: "Create the event" })));
   plan.addEventListener("change", () => showFields(fields, plan.value !== ""));
   node.elements.eventDate.required = true;
