@@ -107,8 +107,8 @@ func (c *cluster) newClients(users []string, events int) *clients {
 			e.perUser = 5
 		}
 		if n == timedEvent {
-			e.opensAt = time.Now().Add(3 * time.Second).UnixMilli()
-			e.closesAt = e.opensAt + 8000
+			e.opensAt = time.Now().Add(2 * time.Second).UnixMilli()
+			e.closesAt = e.opensAt + 4000
 		}
 		created, err := cs.apis[0].CreateEvent(c.t.Context(), client.NewEvent{
 			Name: "E", TotalSeats: e.total, EventDate: time.Now(), MaxSeatsPerUser: e.perUser, LatePayments: e.latePayments(),

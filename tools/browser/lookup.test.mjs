@@ -101,6 +101,7 @@ test("an event is created, found by its name and status, and gets another date a
   const creation = page.getByRole("form", { name: "New event" });
   await creation.getByLabel("Name").fill("Hamlet");
   await creation.getByLabel("Date and time").fill("2027-06-15T19:30");
+  await creation.getByLabel("Sale from").fill("2027-01-01T10:00:05");
   await creation.getByLabel("Seats in total").fill("20");
   await accessible(page);
   await fits(page);
@@ -121,16 +122,23 @@ test("an event is created, found by its name and status, and gets another date a
   assert.deepEqual(others, []); // the same request creates one event
   const { id, seatingPlanId, totalSeats, orphanRule, maxSeatsPerUser, latePayments, latePaymentSeconds } = hamlet;
   assert.deepEqual([seatingPlanId, totalSeats, orphanRule, maxSeatsPerUser, latePayments, latePaymentSeconds], [plan.id, 22, "REFUSE", 4, "ACCEPT", 3600]);
+  assert.deepEqual([hamlet.saleStartsAt, hamlet.saleEndsAt], ["2027-01-01T10:00:05.000Z", undefined]);
 
   const settings = page.getByRole("form", { name: "Settings" });
   assert.equal(await settings.getByLabel("Date and time").inputValue(), "2027-06-15T19:30");
   assert.ok(await settings.getByLabel("Seats in total").isHidden());
   await settings.getByLabel("Date and time").fill("2027-07-01T20:00");
   await settings.getByLabel("Late payments").selectOption("REFUSE");
+  assert.equal(await settings.getByLabel("Sale from").inputValue(), "2027-01-01T10:00:05");
+  await settings.getByLabel("Sale until").fill("2027-01-01T10:00:05");
+  await settings.getByRole("button", { name: "Save" }).click();
+  await settings.getByText("saleEndsAt must be later than saleStartsAt.", { exact: true }).waitFor();
+  await settings.getByLabel("Sale from").fill("");
   await settings.getByRole("button", { name: "Save" }).click();
   await shows(page, "Event", /2027-07-01 20:00:00 UTC/);
   const changed = await own.ask("GET", `/api/events/${id}`);
   assert.deepEqual([changed.eventDate, changed.latePayments, changed.latePaymentSeconds, changed.name], ["2027-07-01T20:00:00.000Z", "REFUSE", 3600, "Hamlet"]);
+  assert.deepEqual([changed.saleStartsAt, changed.saleEndsAt], [undefined, "2027-01-01T10:00:05.000Z"]);
   await fits(page);
   await screenshot(page, "event-settings-desktop-phone", { fullPage: true });
 
