@@ -202,13 +202,16 @@ func (d *decision) endDueOf(user, except ID) bool {
 	if !d.ensureSeats() || !d.ensureCounter() {
 		return false
 	}
+	held := d.holdings[user]
+	held.Due = 0
 	for _, lock := range due {
-		if now, changed := d.locks[lock.ID]; lock.ID != except && (!changed || now.Status == holdfast.LockActive) {
+		switch now, changed := d.locks[lock.ID]; {
+		case lock.ID == except: // the command may be refused, and leave it
+			held.Due = 1
+		case !changed || now.Status == holdfast.LockActive:
 			d.expire(lock, holdfast.EndedByReclaim, "")
 		}
 	}
-	held := d.holdings[user]
-	held.Due = 0
 	d.holdings[user] = held
 	d.deferRest = d.deferRest || d.state.MoreDueOf // the next batch ends the rest
 	return true
