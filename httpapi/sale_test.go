@@ -1,10 +1,12 @@
 package httpapi_test
 
 import (
+	"errors"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
@@ -50,7 +52,8 @@ func TestSale_TimesAreSettings(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	const starts, ends, later = "2030-01-02T03:04:05.678Z", "2030-01-03T03:04:05.000Z", "2030-02-01T00:00:00.000Z"
-	newEvent := fields{"name": "E", "totalSeats": 10, "eventDate": later, "saleStartsAt": "2030-01-02T04:04:05.678999+01:00", "saleEndsAt": ends}
+	newEvent := fields{"name": "E", "totalSeats": 10, "eventDate": later, "saleEndsAt": ends}
+	newEvent["saleStartsAt"] = "2030-01-02T04:04:05.678999+01:00"
 	created := s.want(s.call("POST", "/api/events", newEvent), 201, "")
 	event := created.text("id")
 	path := "/api/events/" + event
@@ -62,8 +65,10 @@ func TestSale_TimesAreSettings(t *testing.T) {
 	}
 	before := get().raw
 	for field, values := range map[string][]any{
-		"saleStartsAt": {ends, later, "", "tomorrow", 5, true, []string{starts}, fields{}, "2030-01-02", "2030-02-30T00:00:00Z", "9999-12-31T23:59:59-01:00"},
-		"saleEndsAt":   {starts, "2030-01-02T03:04:05.6789Z", "2029-01-01T00:00:00Z", "", "x", 1.5, false, "2030-01-02T24:00:00Z", "0000-01-01T00:00:00+01:00"},
+		"saleStartsAt": {ends, later, "", "tomorrow", 5, true, []string{starts}, fields{}, "2030-01-02", "2030-02-30T00:00:00Z",
+			"9999-12-31T23:59:59-01:00"},
+		"saleEndsAt": {starts, "2030-01-02T03:04:05.6789Z", "2029-01-01T00:00:00Z", "", "x", 1.5, false, "2030-01-02T24:00:00Z",
+			"0000-01-01T00:00:00+01:00"},
 	} {
 		for _, value := range values {
 			s.wantInvalid(s.patch(event, fields{field: value}), "body."+field)
@@ -130,5 +135,30 @@ func TestSale_TimesAreSent(t *testing.T) {
 		if m := l.next(); m.state.SaleStartsAt != step.starts || m.state.SaleEndsAt != step.ends {
 			t.Errorf("after %v: %s", step.change, m.data)
 		}
+	}
+}
+
+// The client of Go has the times too, and removes one by the zero time.
+func TestClient_HasTheTimesOfASale(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	opens := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+	event, err := s.CreateEvent(t.Context(), client.NewEvent{Name: "E", TotalSeats: 5, EventDate: opens, SaleStartsAt: opens})
+	if err != nil || !event.SaleStartsAt.Equal(opens) || !event.SaleEndsAt.IsZero() {
+		t.Fatalf("%+v %v", event, err)
+	}
+	user, err := s.CreateUser(t.Context(), "A", "a@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.AcquireLock(t.Context(), client.LockRequest{EventID: event.ID, UserID: user.ID, Seats: 1})
+	var refusal *client.Error
+	if !errors.As(err, &refusal) || refusal.Code != client.SaleNotOpen || !refusal.OpensAt.Equal(opens) || refusal.RetryAfter != time.Hour {
+		t.Errorf("%+v %v", refusal, err)
+	}
+	ends := client.SaleTime{Time: opens.Add(time.Hour)}
+	event, err = s.UpdateEvent(t.Context(), event.ID, client.EventChange{SaleStartsAt: &client.SaleTime{}, SaleEndsAt: &ends})
+	if err != nil || !event.SaleStartsAt.IsZero() || !event.SaleEndsAt.Equal(ends.Time) {
+		t.Errorf("%+v %v", event, err)
 	}
 }

@@ -235,7 +235,8 @@ func TestSale_TimesAreKept(t *testing.T) {
 	if after, err := w.Seats.GetEvent(w.Ctx(), e.ID); err != nil || !after.UpdatedAt.Equal(read.UpdatedAt) {
 		t.Errorf("%v: a refused change was written: %+v", err, after)
 	}
-	if _, err := w.Seats.CreateEvent(w.Ctx(), holdfast.NewEvent{Name: "S", TotalSeats: 1, SaleStartsAt: ends, SaleEndsAt: starts}); err == nil {
+	never := holdfast.NewEvent{Name: "Show", TotalSeats: 1, SaleStartsAt: ends, SaleEndsAt: starts}
+	if _, err := w.Seats.CreateEvent(w.Ctx(), never); err == nil {
 		t.Error("an event was created whose sale ends before it starts")
 	}
 	var none time.Time

@@ -23,7 +23,9 @@ type kind struct {
 
 var kinds = map[string]kind{
 	"events": {
-		path: "/api/events", columns: []string{"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt"},
+		path: "/api/events", columns: []string{
+			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt",
+		},
 	},
 	"locks": {
 		path: "/api/locks", columns: []string{"id", "eventId", "userId", "holder", "seats", "status", "expiresAt", "bookingId"},

@@ -55,7 +55,9 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 
 // EventsForDecision reads events without their maps. It leaves out events that do not exist or are corrupt.
 func (s *Store) EventsForDecision(ctx context.Context, eventIDs []ID) ([]inventory.Event, error) {
-	docs, err := mongodb.All[bson.Raw](ctx, s.snapshot(eventsName), mongo.Pipeline{mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap, mongodb.WithNow})
+	docs, err := mongodb.All[bson.Raw](ctx, s.snapshot(eventsName), mongo.Pipeline{
+		mongodb.Match(mongodb.In("_id", eventIDs)), withoutMap, mongodb.WithNow,
+	})
 	events := make([]inventory.Event, 0, len(docs))
 	for _, raw := range docs {
 		var d eventDoc

@@ -92,8 +92,8 @@ const (
 )
 
 // newClients creates new events for the clients of one round: those of crowd, some more without numbered seats, of
-// which the second one has a limit per user and the third one opens and closes by itself, and two in a hall, of which one refuses orphans. The other one accepts
-// late payments, and so do all without numbered seats but crowd's and the next one.
+// which the second one has a limit per user and the third one opens and closes by itself, and two in a hall, of which one
+// refuses orphans. The other one accepts late payments, and so do all without numbered seats but crowd's and the next one.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
 	cs := &clients{t: c.t, users: users}
