@@ -232,7 +232,9 @@ func (s eventState) mayBeOpen(o opOutput) bool {
 }
 
 // mayBeTooEarly reports whether the sale may not have been open yet.
-func (s eventState) mayBeTooEarly(o opOutput) bool { return s.opensAt != 0 && o.called < s.opensAt+tolerance }
+func (s eventState) mayBeTooEarly(o opOutput) bool {
+	return s.opensAt != 0 && o.called < s.opensAt+tolerance
+}
 
 // execute returns the state after an operation; possible is false if the state allows no
 // such output.
