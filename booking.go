@@ -81,6 +81,7 @@ type Booking struct {
 	SeatIDs          []string  `bson:"seatIds"` // the SeatIDs of its lock
 	Section          string    // the Section of its lock
 	Revision         int64     `bson:"-"` // raised by every change; 0 until the first one
+	ShopData         `bson:",inline"`
 }
 
 // WindowPassed reports whether the payment window has ended at now, by the
@@ -106,22 +107,28 @@ func (b Booking) Refusal() error {
 	}
 }
 
-// BookingRequest asks for a booking on a lock. A zero Window makes it INITIATED.
+// BookingRequest asks for a booking on a lock. A zero Window makes it INITIATED. A reference or metadata that the request
+// lacks are those of the lock.
 type BookingRequest struct {
 	UserID, EventID, LockID ID
 	Holder                  string // in place of UserID; see CustomerID
 	Window                  Until
+	ShopData
 }
 
-// BookingFilter selects bookings of a list; a nil ID and the status "" match all.
+// BookingFilter selects bookings of a list; a nil ID and an empty text match all.
 type BookingFilter struct {
 	EventID, UserID *ID    // the zero ID is refused: it may be an ID that was never set
 	Holder          string // in place of UserID; "" matches all
 	Status          BookingStatus
+	Reference       string // of ShopData
 }
 
 // Check refuses a filter that no booking can match.
 func (f BookingFilter) Check() error {
+	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+		return err
+	}
 	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, BookingStatuses())
 }
 

@@ -13,13 +13,14 @@ type ChangeType string
 // The types of changes.
 const (
 	ChangeLockCreated  ChangeType = "holdfast.lock.created"
-	ChangeLockChanged  ChangeType = "holdfast.lock.changed" // other seats, or another booking
+	ChangeLockChanged  ChangeType = "holdfast.lock.changed" // other seats, another booking, reference or metadata
 	ChangeLockExtended ChangeType = "holdfast.lock.extended"
 	ChangeLockConsumed ChangeType = "holdfast.lock.consumed"
 	ChangeLockReleased ChangeType = "holdfast.lock.released"
 	ChangeLockExpired  ChangeType = "holdfast.lock.expired"
 
 	ChangeBookingCreated   ChangeType = "holdfast.booking.created"
+	ChangeBookingChanged   ChangeType = "holdfast.booking.changed" // another reference, or other metadata
 	ChangeBookingPending   ChangeType = "holdfast.booking.payment_pending"
 	ChangeBookingConfirmed ChangeType = "holdfast.booking.confirmed"
 	ChangeBookingCancelled ChangeType = "holdfast.booking.cancelled"
@@ -43,7 +44,7 @@ const (
 func ChangeTypes() []ChangeType {
 	return []ChangeType{
 		ChangeLockCreated, ChangeLockChanged, ChangeLockExtended, ChangeLockConsumed, ChangeLockReleased, ChangeLockExpired,
-		ChangeBookingCreated, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
+		ChangeBookingCreated, ChangeBookingChanged, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
 		ChangePaymentAccepted, ChangePaymentRefundDue, ChangePaymentRefunded,
 		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventSoldOut, ChangeEventAvailable, ChangeSeatsBlocked,
 		ChangePlanCreated,

@@ -48,6 +48,7 @@ type Event struct {
 	// Sections are the areas of general admission of a seated event, with the capacities that they have in
 	// this event, in the plan's order; nil if there are none. The list is never changed, only replaced.
 	Sections []SectionCapacity
+	ShopData
 }
 
 // SectionCapacity is the number of seats of an area of general admission.
@@ -121,6 +122,7 @@ type NewEvent struct {
 	SaleStartsAt, SaleEndsAt time.Time
 	// Sections are areas of general admission that have another capacity in this event than in its plan.
 	Sections []SectionCapacity
+	ShopData
 }
 
 // LatePayments is whether a payment that arrives after the end of its booking may still confirm it, and for how
@@ -174,6 +176,8 @@ type EventChange struct {
 	AccessiblePolicy *AccessiblePolicy
 	SeatingPlanID    *ID               // a plan that has every seat that is taken
 	Sections         []SectionCapacity // new capacities of areas of general admission; the others stay
+
+	ShopData ShopDataChange
 }
 
 // SectionField is the path of a field of the i-th of EventChange.Sections in a request.
@@ -186,7 +190,7 @@ func (c EventChange) Clone() EventChange {
 		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
 		LatePayments: clone(c.LatePayments), LateSeconds: clone(c.LateSeconds),
 		SaleStartsAt: clone(c.SaleStartsAt), SaleEndsAt: clone(c.SaleEndsAt),
-		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections),
+		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections), ShopData: c.ShopData.Clone(),
 	}
 }
 
@@ -232,6 +236,9 @@ func (n NewEvent) Hash() string {
 	}
 	if len(n.Sections) > 0 {
 		hash = requestHash("%s|sections|%q", hash, fmt.Sprint(n.Sections))
+	}
+	if !n.ShopData.IsNone() {
+		hash = hashOf(n.ShopData.appendCanonical([]byte(hash)))
 	}
 	return hash
 }

@@ -13,29 +13,33 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	orphans, accessible := holdfast.OrphansRefused, holdfast.AccessibleOpen
 	late, lateSeconds := holdfast.LatePaymentsAccepted, int64(60)
 	plan, starts, ends := holdfast.ID{7}, now, now.Add(time.Hour)
+	reference, value := "order", "1"
 	change := holdfast.EventChange{
 		Name: &name, TotalSeats: &total, EventDate: &date, Status: &status, MaxSeatsPerUser: &limit,
 		OrphanRule: &orphans, AccessiblePolicy: &accessible, LatePayments: &late, LateSeconds: &lateSeconds,
 		SaleStartsAt: &starts, SaleEndsAt: &ends,
 		SeatingPlanID: &plan, Sections: []holdfast.SectionCapacity{{Key: "pit", Capacity: 5}},
+		ShopData: holdfast.ShopDataChange{Reference: &reference, Metadata: map[string]*string{"a": &value}},
 	}
 	fields := reflect.ValueOf(change)
 	for i := range fields.NumField() { // a field that is added is copied too
-		if fields.Field(i).IsNil() {
+		if fields.Field(i).IsZero() {
 			t.Fatalf("the test sets no %s", fields.Type().Field(i).Name)
 		}
 	}
 	clone := change.Clone()
 	starts, ends = time.Time{}, time.Time{}
 	plan, change.Sections[0].Key = holdfast.ID{}, "X"
-	name, total, date, status, limit = "", -1, time.Time{}, "X", -1
+	name, total, date, status, limit, reference, value = "", -1, time.Time{}, "X", -1, "X", "X"
+	change.ShopData.Metadata["b"] = nil
 	orphans, accessible, late, lateSeconds = "X", "X", "X", -1
 	if *clone.Name != "Opening night" || *clone.TotalSeats != 100 || !clone.EventDate.Equal(now) ||
 		*clone.Status != holdfast.Closed || *clone.MaxSeatsPerUser != 4 ||
 		*clone.OrphanRule != holdfast.OrphansRefused || *clone.AccessiblePolicy != holdfast.AccessibleOpen ||
 		*clone.LatePayments != holdfast.LatePaymentsAccepted || *clone.LateSeconds != 60 ||
 		!clone.SaleStartsAt.Equal(now) || !clone.SaleEndsAt.Equal(now.Add(time.Hour)) ||
-		*clone.SeatingPlanID != (holdfast.ID{7}) || clone.Sections[0].Key != "pit" {
+		*clone.SeatingPlanID != (holdfast.ID{7}) || clone.Sections[0].Key != "pit" ||
+		*clone.ShopData.Reference != "order" || len(clone.ShopData.Metadata) != 1 || *clone.ShopData.Metadata["a"] != "1" {
 		t.Errorf("got %s, %d, %v, %s, %d after the caller changed its values",
 			*clone.Name, *clone.TotalSeats, clone.EventDate, *clone.Status, *clone.MaxSeatsPerUser)
 	}

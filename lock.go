@@ -83,8 +83,9 @@ type Lock struct {
 	BookingID   ID        `bson:"bookingId"`      // its live booking, zero for none
 	CreatedAt   time.Time `bson:"createdAt"`
 	// SeatIDs are the numbered seats in plan order, or nil. They stay when the lock ends.
-	SeatIDs []string `bson:"seatIds"`
-	Section string   // of general admission in a seated event; "" for none
+	SeatIDs  []string `bson:"seatIds"`
+	Section  string   // of general admission in a seated event; "" for none
+	ShopData `bson:",inline"`
 }
 
 // Due reports whether the lock's time has passed at now, by the database's clock.
@@ -115,6 +116,7 @@ type LockRequest struct {
 	Wish    Wish   // which seats; zero for an unseated event
 	Until   Until  // zero means the default lifetime
 	Key     string // idempotency key, "" for none
+	ShopData
 }
 
 // Hash differs between different requests with one idempotency key.
@@ -129,7 +131,7 @@ func (r LockRequest) Hash() string {
 	if !r.Wish.IsZero() {
 		text = r.Wish.appendCanonical(append(text, '|'))
 	}
-	return hashOf(text)
+	return hashOf(r.ShopData.appendCanonical(text))
 }
 
 // Made reports whether this request made the lock. For a lock of other software, which has
@@ -141,15 +143,19 @@ func (r LockRequest) Made(l Lock) bool {
 	return l.RequestHash == r.Hash()
 }
 
-// LockFilter selects locks of a list; a nil ID and the status "" match all.
+// LockFilter selects locks of a list; a nil ID and an empty text match all.
 type LockFilter struct {
 	EventID, UserID *ID    // the zero ID is refused: it may be an ID that was never set
 	Holder          string // in place of UserID; "" matches all
 	Status          LockStatus
+	Reference       string // of ShopData
 }
 
 // Check refuses a filter that no lock can match.
 func (f LockFilter) Check() error {
+	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+		return err
+	}
 	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, LockStatuses())
 }
 
