@@ -122,7 +122,7 @@ func (c Acquire) newLock(d *decision) (lock holdfast.Lock, ttl time.Duration, er
 	longest := d.rules.MaxLockTTL
 	lock = holdfast.Lock{
 		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: holdfast.LockActive,
-		Key: c.Key,
+		Key: c.Key, ShopData: c.ShopData,
 	}
 	if c.Until.At.IsZero() {
 		ttl = cmp.Or(c.Until.For, d.rules.DefaultLockTTL)

@@ -58,6 +58,9 @@ func (s *store) writeEvent(p inventory.Plan) error {
 		e.SweptAtRev = w.SweptAtRev
 	}
 	setFields(e, w.Fields)
+	if w.ShopData != nil {
+		e.ShopData = *w.ShopData
+	}
 	return s.writeMaps(w)
 }
 
@@ -139,6 +142,9 @@ func (s *store) writeLocks(p inventory.Plan) error {
 		if w.Seats != nil {
 			lock.Seats, lock.SeatIDs, lock.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
 		}
+		if w.ShopData != nil {
+			lock.ShopData = *w.ShopData
+		}
 		if w.EndedBy != "" || w.RunID != "" {
 			s.ends[w.ID] = ending{w.EndedBy, w.RunID}
 		}
@@ -185,6 +191,9 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if w.Quiet {
 			continue
 		}
+		if b.Revision != w.Revision {
+			return errStale
+		}
 		b.Status, b.Revision = w.To, b.Revision+1
 		if !w.PaymentExpiresAt.IsZero() {
 			b.PaymentExpiresAt = w.PaymentExpiresAt
@@ -198,6 +207,9 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		}
 		if !w.LockID.IsZero() {
 			b.LockID, b.Late = w.LockID, w.Late
+		}
+		if w.ShopData != nil {
+			b.ShopData = *w.ShopData
 		}
 	}
 	for _, b := range p.NewBookings {

@@ -24,9 +24,10 @@ type written struct {
 	by     int
 }
 
-// seenBooking is a booking after a write, and the command that wrote it.
+// seenBooking is a booking after a write, the change, and the command that wrote it.
 type seenBooking struct {
 	after holdfast.Booking
+	what  holdfast.ChangeType
 	by    int
 }
 
@@ -64,7 +65,7 @@ func (d *decision) closeChanges() {
 	}
 	for i := range d.moved {
 		b := &d.moved[i].after
-		p.Changes = append(p.Changes, Change{Type: stateOf(*b), By: d.moved[i].by, Revision: b.Revision, Booking: b})
+		p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b})
 	}
 	for i := range d.paid {
 		paid := &d.paid[i].after
@@ -82,7 +83,8 @@ func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
 			holdfast.LockConsumed: holdfast.ChangeLockConsumed, holdfast.LockReleased: holdfast.ChangeLockReleased,
 			holdfast.LockExpired: holdfast.ChangeLockExpired,
 		}[after.Status]
-	case after.Seats != before.Seats || after.Section != before.Section || !slices.Equal(after.SeatIDs, before.SeatIDs):
+	case after.Seats != before.Seats || after.Section != before.Section || !slices.Equal(after.SeatIDs, before.SeatIDs),
+		!after.Same(before.ShopData):
 		return holdfast.ChangeLockChanged
 	case !after.ExpiresAt.Equal(before.ExpiresAt):
 		return holdfast.ChangeLockExtended
@@ -93,15 +95,9 @@ func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
 	}
 }
 
-// stateOf returns the change of a booking. A booking with revision 0 is new: it was created, whatever its status.
-func stateOf(b holdfast.Booking) holdfast.ChangeType {
-	if b.Revision == 0 {
-		return holdfast.ChangeBookingCreated
-	}
-	return map[holdfast.BookingStatus]holdfast.ChangeType{
-		holdfast.BookingPending: holdfast.ChangeBookingPending, holdfast.BookingConfirmed: holdfast.ChangeBookingConfirmed,
-		holdfast.BookingCancelled: holdfast.ChangeBookingCancelled, holdfast.BookingExpired: holdfast.ChangeBookingExpired,
-	}[b.Status]
+var bookingChanges = map[holdfast.BookingStatus]holdfast.ChangeType{
+	holdfast.BookingPending: holdfast.ChangeBookingPending, holdfast.BookingConfirmed: holdfast.ChangeBookingConfirmed,
+	holdfast.BookingCancelled: holdfast.ChangeBookingCancelled, holdfast.BookingExpired: holdfast.ChangeBookingExpired,
 }
 
 var paymentChanges = map[holdfast.PaymentStatus]holdfast.ChangeType{

@@ -18,13 +18,14 @@ type seen struct {
 	Section   string
 	ExpiresAt time.Time
 	BookingID ID
+	ShopData  string
 }
 
 func seenOf(l *inventory.Lock) seen {
 	if l == nil || l.Status == holdfast.LockBlocked || l.Status == holdfast.LockReleased && l.UserID.IsZero() && l.ExpiresAt.IsZero() {
 		return seen{} // no client sees a block
 	}
-	return seen{l.Status, l.Seats, fmt.Sprint(l.SeatIDs), l.Section, l.ExpiresAt, l.BookingID}
+	return seen{l.Status, l.Seats, fmt.Sprint(l.SeatIDs), l.Section, l.ExpiresAt, l.BookingID, fmt.Sprint(l.ShopData)}
 }
 
 // checkChanges compares the changes that a plan tells with what it has changed: tx is the store after the plan's
@@ -61,7 +62,7 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	for id, after := range tx.bookings {
 		before := s.bookings[id]
 		c, isTold := told[id]
-		if delete(told, id); isTold != (before == nil || before.Status != after.Status) {
+		if delete(told, id); isTold != (before == nil || before.Status != after.Status || !before.Same(after.ShopData)) {
 			return fmt.Errorf("booking %s went from %+v to %+v; told: %+v", id, before, after, c)
 		}
 		if isTold && (!reflect.DeepEqual(*c.Booking, *after) || c.Revision != after.Revision) {
@@ -105,10 +106,11 @@ func wantedType(before, after *inventory.Lock) holdfast.ChangeType {
 	case was.Status != now.Status:
 		names := map[holdfast.LockStatus]string{"CONSUMED": "consumed", "RELEASED": "released", "EXPIRED": "expired"}
 		return holdfast.ChangeType("holdfast.lock." + names[now.Status])
-	case was.Seats == now.Seats && was.SeatIDs == now.SeatIDs && was.Section == now.Section && was.ExpiresAt != now.ExpiresAt:
-		return holdfast.ChangeLockExtended
-	default:
+	case was.Seats != now.Seats || was.SeatIDs != now.SeatIDs || was.Section != now.Section || was.ShopData != now.ShopData,
+		was.ExpiresAt == now.ExpiresAt:
 		return holdfast.ChangeLockChanged
+	default:
+		return holdfast.ChangeLockExtended
 	}
 }
 
@@ -135,7 +137,7 @@ func (s *store) checkEventChanges(tx *store, p inventory.Plan) error {
 		if (what == holdfast.ChangeEventSoldOut || what == holdfast.ChangeEventAvailable) && !isKnown {
 			continue
 		}
-		if what == holdfast.ChangeEventChanged && reflect.DeepEqual(p.Event.Fields, holdfast.EventChange{}) {
+		if what == holdfast.ChangeEventChanged && reflect.DeepEqual(p.Event.Fields, holdfast.EventChange{}) && p.Event.ShopData == nil {
 			continue // a command may name no field
 		}
 		if slices.Contains(told, what) != want {

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -91,6 +92,11 @@ func (c Book) decide(d *decision) Result {
 	b := holdfast.Booking{
 		ID: c.BookingID, UserID: lock.UserID, Holder: lock.Holder, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
 		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: holdfast.BookingInitiated, CreatedAt: now, UpdatedAt: now,
+		ShopData: c.ShopData,
+	}
+	b.Reference = cmp.Or(b.Reference, lock.Reference)
+	if len(b.Metadata) == 0 {
+		b.Metadata = lock.Metadata
 	}
 	if err := c.Window.Passed(holdfast.PaymentFields, now); err != nil {
 		return Result{Err: err}
@@ -102,7 +108,7 @@ func (c Book) decide(d *decision) Result {
 		}
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, b.PaymentExpiresAt)})
-	d.plan.NewBookings, d.moved = append(d.plan.NewBookings, b), append(d.moved, seenBooking{b, d.command})
+	d.plan.NewBookings, d.moved = append(d.plan.NewBookings, b), append(d.moved, seenBooking{b, holdfast.ChangeBookingCreated, d.command})
 	return Result{Booking: &b}
 }
 

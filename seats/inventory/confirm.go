@@ -177,6 +177,8 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 	if holds {
 		d.subtractHolding(previous.Lock)
 		d.write(previous, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
+	} else if _, exists, _ := d.lock(b.LockID); exists { // the new lock gets its reference and metadata
+		d.touch(previous)
 	}
 	d.addSold(next)
 	d.ifUnchanged = true
@@ -185,18 +187,18 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 	return c.sell(d, b, holdfast.AcceptBooking, BookingWrite{LockID: next.ID, Late: true})
 }
 
-// nextLock returns the lock that a late payment creates. It has the seats of the previous lock or, if that was
-// purged, of the booking.
+// nextLock returns the lock that a late payment creates. It has the seats, the reference and the metadata of the previous
+// lock or, if that was purged, of the booking.
 func (c Confirm) nextLock(d *decision, b holdfast.Booking, previous Lock) holdfast.Lock {
 	next := holdfast.Lock{
 		ID: c.LockID, EventID: d.event.ID, UserID: b.UserID, Holder: b.Holder, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section,
-		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID,
+		Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID, ShopData: b.ShopData,
 	}
 	if !previous.UserID.IsZero() {
 		next.UserID, next.Holder = previous.UserID, previous.Holder
 	}
 	if _, exists, _ := d.lock(b.LockID); exists {
-		next.Seats, next.SeatIDs, next.Section = previous.Seats, previous.SeatIDs, previous.Section
+		next.Seats, next.SeatIDs, next.Section, next.ShopData = previous.Seats, previous.SeatIDs, previous.Section, previous.ShopData
 	}
 	return next
 }

@@ -1,6 +1,8 @@
 package inventory
 
 import (
+	"reflect"
+
 	"github.com/holdfast-dev/holdfast"
 )
 
@@ -20,6 +22,16 @@ func (c ChangeEvent) decide(d *decision) Result {
 	if refusal := c.CheckSale(d.event.Event); refusal != nil {
 		return d.refuse(refusal, UserKey{})
 	}
+	shopData, changesShopData, refusal := c.ShopData.Of(d.event.ShopData, "body")
+	if refusal != nil {
+		return d.refuse(refusal, UserKey{})
+	}
+	if rest := c.EventChange; !changesShopData {
+		if rest.ShopData = (holdfast.ShopDataChange{}); reflect.ValueOf(rest).IsZero() {
+			unchanged := d.event.Event
+			return Result{Event: &unchanged}
+		}
+	}
 	if c.TotalSeats != nil {
 		if !d.ensureCounter() {
 			return Result{}
@@ -36,7 +48,11 @@ func (c ChangeEvent) decide(d *decision) Result {
 		return d.refuse(refusal, UserKey{})
 	}
 	d.ifUnchanged, d.changesEvent, d.eventBy = true, true, d.command
-	d.writeOfEvent().change(c.EventChange, &d.event)
+	write := d.writeOfEvent()
+	write.change(c.EventChange, &d.event)
+	if changesShopData {
+		write.ShopData, d.event.ShopData = &shopData, shopData
+	}
 	after := d.event.Event
 	return Result{Event: &after}
 }

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"time"
 
 	"pgregory.net/rapid"
@@ -70,7 +71,7 @@ func (g *generator) lock() {
 	g.store.withLock(n, int64(draw(g, "lock seats", 1, 2, 3, 1)), status, g.time("lock expiry"), func(l *inventory.Lock) {
 		made := g.request(n)
 		l.UserID, l.Holder, l.Key, l.RequestHash = made.UserID, made.Holder, made.Key, draw(g, "hash", made.Hash(), "")
-		l.Revision = draw[int64](g, "revision", 0, 3)
+		l.Revision, l.ShopData = draw[int64](g, "revision", 0, 3), made.ShopData
 		if l.Key != "" && len(g.store.ofEvent(func(o *inventory.Lock) bool { return o.UserID == l.UserID && o.Key == l.Key })) > 0 {
 			l.Key = ""
 		}
@@ -93,7 +94,7 @@ func (g *generator) lock() {
 	}
 	g.store.withBooking(n, booking, window)
 	b := g.store.bookings[bookingID(n)]
-	b.UserID, b.Holder, b.EventID, b.Seats = lock.UserID, lock.Holder, lock.EventID, lock.Seats
+	b.UserID, b.Holder, b.EventID, b.Seats, b.ShopData = lock.UserID, lock.Holder, lock.EventID, lock.Seats, g.shopData()
 	g.paid(b)
 	if g.corrupted && draw(g, "no lock", 0, 0, 0, 0, 1) == 1 {
 		delete(g.store.locks, lock.ID)
@@ -144,7 +145,34 @@ func (g *generator) request(n int) inventory.Acquire {
 	c := acquire(n, int64(g.number("seats", 1, 4)))
 	who := g.customer()
 	c.UserID, c.Holder, c.Key = who.id, who.holder, draw(g, "key", "", "", "k1", "k2")
-	c.Until = g.until("lock time")
+	c.Until, c.ShopData = g.until("lock time"), g.shopData()
+	return c
+}
+
+// shopData draws data of a shop; usually none.
+func (g *generator) shopData() holdfast.ShopData {
+	return draw(g, "shop data", holdfast.ShopData{}, holdfast.ShopData{}, holdfast.ShopData{},
+		holdfast.ShopData{Reference: "order"}, holdfast.ShopData{Metadata: map[string]string{"a": "1"}},
+		holdfast.ShopData{Reference: "cart", Metadata: map[string]string{"a": "", "b": "2"}})
+}
+
+func (g *generator) shopDataChange() (c holdfast.ShopDataChange) {
+	c.Reference = draw(g, "reference", nil, nil, new(""), new("order"))
+	c.WithoutMetadata = draw(g, "without metadata", false, false, false, true)
+	for _, key := range []string{"a", "b"} {
+		if draw(g, "changes "+key, false, true) {
+			if c.Metadata == nil {
+				c.Metadata = map[string]*string{}
+			}
+			c.Metadata[key] = draw(g, key, nil, new("1"), new("3"))
+		}
+	}
+	if draw(g, "adds many", 0, 0, 0, 0, 1) == 1 {
+		c.Metadata = map[string]*string{}
+		for i := range holdfast.MaxMetadata {
+			c.Metadata[fmt.Sprint("k", i)] = new("")
+		}
+	}
 	return c
 }
 
@@ -173,11 +201,13 @@ func (g *generator) queued() inventory.Command {
 
 func (g *generator) change() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
-	switch draw(g, "change", "seats", "seats", "status", "limit", "name", "late payments", "start", "end") {
+	switch draw(g, "change", "seats", "seats", "status", "limit", "name", "late payments", "start", "end", "shop data") {
 	case "start":
 		c.SaleStartsAt = pointer(g.saleTime("new start"))
 	case "end":
 		c.SaleEndsAt = pointer(g.saleTime("new end"))
+	case "shop data":
+		c.ShopData = g.shopDataChange()
 	case "late payments":
 		return g.lateSetting()
 	case "seats":
@@ -195,12 +225,21 @@ func (g *generator) change() inventory.ChangeEvent {
 // claim draws a command that does not write the event.
 func (g *generator) claim() inventory.Command {
 	who := g.customer()
-	request := holdfast.BookingRequest{UserID: who.id, Holder: who.holder, EventID: eventID, LockID: g.lockID(), Window: g.until("window")}
+	request := holdfast.BookingRequest{
+		UserID: who.id, Holder: who.holder, EventID: eventID, LockID: g.lockID(), Window: g.until("window"), ShopData: g.shopData(),
+	}
 	if lock := g.store.locks[request.LockID]; lock != nil && draw(g, "owner", true, true, true, false) {
 		request.UserID, request.Holder = lock.UserID, lock.Holder
 	}
 	window := holdfast.Until{For: minutes(draw(g, "window for", 1, 10, 1500))}
-	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "confirm", "refund", "consume sold", "repair") {
+	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "confirm", "refund", "consume sold", "repair",
+		"update", "update") {
+	case "update":
+		change := g.shopDataChange()
+		if draw(g, "update", "lock", "booking") == "lock" {
+			return inventory.UpdateLock{LockID: request.LockID, Change: change}
+		}
+		return inventory.UpdateBooking{BookingID: g.bookingID(), Change: change}
 	case "extend":
 		return inventory.Extend{LockID: request.LockID, Until: window}
 	case "book":

@@ -134,8 +134,8 @@ func (s *store) checkSales(t rapid.TB, before *store) {
 	}
 }
 
-// checkLate: a late payment confirms a booking that has expired, in a new lock that has the previous one's seats. Whether
-// the event accepts it depends on the commands before it in the batch, so the model checks that.
+// checkLate: a late payment confirms a booking that has expired, in a new lock that has the previous one's seats, reference
+// and metadata. Whether the event accepts it depends on the commands before it in the batch, so the model checks that.
 func (s *store) checkLate(t rapid.TB, before *store, was, is *holdfast.Booking) {
 	t.Helper()
 	previous, next := before.locks[was.LockID], s.locks[is.LockID]
@@ -147,7 +147,8 @@ func (s *store) checkLate(t rapid.TB, before *store, was, is *holdfast.Booking) 
 		t.Errorf("booking %s was confirmed late in the lock %+v", is.ID, next)
 	}
 	if ended := s.locks[was.LockID]; ended != nil && next != nil {
-		has := next.Seats == ended.Seats && next.Section == ended.Section && slices.Equal(next.SeatIDs, ended.SeatIDs)
+		has := next.Seats == ended.Seats && next.Section == ended.Section && slices.Equal(next.SeatIDs, ended.SeatIDs) &&
+			next.Same(ended.ShopData)
 		if takes(ended) || !has {
 			t.Errorf("booking %s was confirmed late with %+v, and its previous lock is %+v", is.ID, next.Lock, ended.Lock)
 		}

@@ -40,6 +40,9 @@ func (d *decision) write(lock Lock, w LockWrite) {
 		if w.Seats == nil {
 			w.Seats = before.Seats
 		}
+		if w.ShopData == nil {
+			w.ShopData = before.ShopData
+		}
 		d.plan.Locks[i], d.written[i].by = w, d.command
 	} else {
 		d.planned[lock.ID] = len(d.plan.Locks)
@@ -65,6 +68,9 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 	}
 	if w.Seats != nil {
 		lock.Seats, lock.SeatIDs, lock.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
+	}
+	if w.ShopData != nil {
+		lock.ShopData = *w.ShopData
 	}
 	return lock
 }
@@ -103,7 +109,15 @@ func (d *decision) consume(lock Lock, w LockWrite) {
 // cancelled event needs it: a transaction that began earlier, and would still confirm or extend the lock, then
 // conflicts.
 func (d *decision) bump(lock Lock) {
-	if _, planned := d.planned[lock.ID]; !planned && lock.Status == holdfast.LockActive {
+	if lock.Status == holdfast.LockActive {
+		d.touch(lock)
+	}
+}
+
+// touch raises the revision of a lock that the plan does not change: of two transactions that do, or change it, one
+// commits.
+func (d *decision) touch(lock Lock) {
+	if _, planned := d.planned[lock.ID]; !planned {
 		d.write(lock, LockWrite{To: lock.Status, Guard: AtRevision})
 	}
 }
@@ -168,11 +182,16 @@ func (d *decision) isListed(lock ID) bool {
 	return read
 }
 
-// moveBooking plans the next status of a booking, and returns the booking after the plan, with every field. Its time
-// of change is that of the decision, which never goes back.
+// moveBooking plans the next status of a booking, and returns the booking after the plan, with every field.
 func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) holdfast.Booking {
-	w.ID, w.EventID, w.From = b.ID, b.EventID, b.Status
 	w.To, _ = b.Status.Next(a)
+	return d.writeBooking(b, w, bookingChanges[w.To])
+}
+
+// writeBooking plans a change of a booking, and returns the booking after the plan. Its time of change is that of the
+// decision, which never goes back.
+func (d *decision) writeBooking(b holdfast.Booking, w BookingWrite, what holdfast.ChangeType) holdfast.Booking {
+	w.ID, w.EventID, w.From, w.Revision = b.ID, b.EventID, b.Status, b.Revision
 	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
 	d.plan.Bookings = append(d.plan.Bookings, w)
 	b.Status, b.UpdatedAt, b.Revision = w.To, w.UpdatedAt, b.Revision+1
@@ -188,8 +207,11 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 	if !w.LockID.IsZero() {
 		b.LockID, b.Late = w.LockID, w.Late
 	}
+	if w.ShopData != nil {
+		b.ShopData = *w.ShopData
+	}
 	d.bookings[b.ID] = b
-	d.moved = append(d.moved, seenBooking{b, d.command})
+	d.moved = append(d.moved, seenBooking{b, what, d.command})
 	return b
 }
 

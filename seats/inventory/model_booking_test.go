@@ -41,7 +41,13 @@ func (m *model) book(c inventory.Book) outcome {
 	}
 	b := &holdfast.Booking{
 		ID: c.BookingID, UserID: lock.UserID, Holder: lock.Holder, EventID: lock.EventID, LockID: lock.ID, Seats: lock.Seats,
-		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: "INITIATED", CreatedAt: m.now,
+		SeatIDs: lock.SeatIDs, Section: lock.Section, Status: "INITIATED", CreatedAt: m.now, ShopData: lock.ShopData,
+	}
+	if c.Reference != "" {
+		b.Reference = c.Reference
+	}
+	if c.Metadata != nil {
+		b.Metadata = c.Metadata
 	}
 	if c.Window != (holdfast.Until{}) {
 		b.Status, b.PaymentExpiresAt = "PAYMENT_PENDING", m.timeOf(c.Window)

@@ -164,6 +164,7 @@ func (m *model) previousLock(b *holdfast.Booking) holdfast.Lock {
 	}
 	return holdfast.Lock{
 		EventID: b.EventID, UserID: b.UserID, Holder: b.Holder, Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section, Status: "EXPIRED",
+		ShopData: b.ShopData,
 	}
 }
 
@@ -211,7 +212,7 @@ func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
 	}
 	m.locks[id] = &modelLock{Lock: holdfast.Lock{
 		ID: id, EventID: m.event.ID, UserID: next.UserID, Holder: next.Holder, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
-		ExpiresAt: m.now, CreatedAt: m.now, BookingID: b.ID,
+		ExpiresAt: m.now, CreatedAt: m.now, BookingID: b.ID, ShopData: next.ShopData,
 	}}
 	b.LockID, b.Late = id, true
 }

@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -112,6 +113,24 @@ func (m *model) do(command inventory.Command) outcome {
 		return m.refund(c)
 	case inventory.ChangeEvent:
 		return m.change(c)
+	case inventory.UpdateLock:
+		lock := m.locks[c.LockID]
+		if lock == nil {
+			return refused("LOCK_NOT_FOUND")
+		}
+		if !merge(&lock.ShopData, c.Change) {
+			return refused("VALIDATION_FAILED")
+		}
+		return outcome{lock: lock.Lock}
+	case inventory.UpdateBooking:
+		b := m.bookings[c.BookingID]
+		if b == nil {
+			return refused("BOOKING_NOT_FOUND")
+		}
+		if !merge(&b.ShopData, c.Change) {
+			return refused("VALIDATION_FAILED")
+		}
+		return answer(b)
 	case inventory.ExpireLocks:
 		return m.expireLocks(c)
 	case inventory.ExpireBookings:
@@ -224,7 +243,7 @@ func (m *model) acquire(c inventory.Acquire) outcome {
 	}
 	lock := holdfast.Lock{
 		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
-		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now,
+		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now, ShopData: c.ShopData,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
 	return outcome{lock: lock}
@@ -396,6 +415,9 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 	if c.TotalSeats != nil && *c.TotalSeats != m.event.TotalSeats && *c.TotalSeats < m.taken() {
 		return outcome{code: "CAPACITY_BELOW_TAKEN", details: holdfast.CapacityBelowTaken{Taken: m.taken()}}
 	}
+	if !merge(&m.event.ShopData, c.ShopData) {
+		return refused("VALIDATION_FAILED")
+	}
 	m.event.SaleStartsAt, m.event.SaleEndsAt = starts, ends
 	if c.TotalSeats != nil {
 		m.event.TotalSeats = *c.TotalSeats
@@ -416,6 +438,30 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 		m.event.LatePayments.Seconds = *c.LateSeconds
 	}
 	return outcome{}
+}
+
+// merge changes a reference and metadata; false if these would get too many keys.
+func merge(d *holdfast.ShopData, c holdfast.ShopDataChange) bool {
+	merged := map[string]string{}
+	if !c.WithoutMetadata {
+		maps.Copy(merged, d.Metadata)
+	}
+	for key, value := range c.Metadata {
+		delete(merged, key)
+		if value != nil {
+			merged[key] = *value
+		}
+	}
+	if len(merged) > 20 {
+		return false
+	}
+	if d.Metadata = merged; len(merged) == 0 {
+		d.Metadata = nil
+	}
+	if c.Reference != nil {
+		d.Reference = *c.Reference
+	}
+	return true
 }
 
 // hashIfKeyed is the hash that a lock keeps of its request: only a repeat of its key needs it.

@@ -66,8 +66,9 @@ type EventWrite struct {
 	Sections            *[]holdfast.SectionCapacity // replaces the capacities of general admission
 	Counter             *Counter
 	Drift               *Drift
-	Fields              holdfast.EventChange
-	RunID               string // of the run that made the change
+	Fields              holdfast.EventChange // its ShopData is in ShopData
+	ShopData            *holdfast.ShopData   // replaces both fields
+	RunID               string               // of the run that made the change
 	SweptAtRev          *int64
 }
 
@@ -105,7 +106,8 @@ type LockWrite struct {
 	ClearBooking bool
 	EndedBy      holdfast.EndedBy
 	RunID        string
-	Seats        *LockSeats // nil: unchanged
+	Seats        *LockSeats         // nil: unchanged
+	ShopData     *holdfast.ShopData // replaces both fields; nil: unchanged
 }
 
 // LockSeats replaces the seats of a lock.
@@ -126,17 +128,19 @@ const (
 	LiveAtRevision                  // the lock has not changed, and is not due
 )
 
-// BookingWrite changes a booking that has the status From.
+// BookingWrite changes a booking that has the status From and the revision, unless it is Quiet.
 type BookingWrite struct {
 	ID               ID
 	EventID          ID // of the booking as it was read; zero if it names none
 	From, To         holdfast.BookingStatus
-	WindowOpen       bool      // a guard: its payment window has not passed at the write
-	PaymentExpiresAt time.Time // zero: unchanged
-	PaymentReference string    // unchanged if it is empty
-	PaymentID        ID        // unchanged if it is zero
-	LockID           ID        // unchanged if it is zero
-	Late             bool      // a late payment was accepted
+	Revision         int64
+	WindowOpen       bool               // a guard: its payment window has not passed at the write
+	PaymentExpiresAt time.Time          // zero: unchanged
+	PaymentReference string             // unchanged if it is empty
+	PaymentID        ID                 // unchanged if it is zero
+	LockID           ID                 // unchanged if it is zero
+	Late             bool               // a late payment was accepted
+	ShopData         *holdfast.ShopData // replaces both fields; nil: unchanged
 	// Quiet says that the write changes no visible field, and does not raise the revision. It conflicts with other
 	// writes.
 	Quiet     bool

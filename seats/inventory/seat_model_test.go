@@ -262,6 +262,7 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 	lock := holdfast.Lock{
 		ID: c.LockID, EventID: m.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, Status: "ACTIVE", ExpiresAt: expires,
 		Key: c.Key, RequestHash: hashIfKeyed(c), CreatedAt: m.now, SeatIDs: found.seats, Section: found.section,
+		ShopData: c.ShopData,
 	}
 	m.locks[lock.ID], m.fresh[lock.ID] = &modelLock{Lock: lock}, true
 	return outcome{lock: lock}

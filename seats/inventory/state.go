@@ -132,6 +132,9 @@ type Needs struct {
 	Payments []ID
 	Charged  []PaymentKey // whose payments are needed
 
+	// Apart says that the documents are too large for one answer, so they are read one kind after the other.
+	Apart bool
+
 	// Events are the events of these locks and bookings, in addition to the event of the commands. They are not a
 	// need by themselves: the reads name them, because the documents of an event are on one shard.
 	Events []ID
@@ -166,7 +169,7 @@ func (n Needs) And(o Needs) Needs {
 		Holdings: union(n.Holdings, o.Holdings), Keys: union(n.Keys, o.Keys),
 		DueAmong: union(n.DueAmong, o.DueAmong), DueOf: union(n.DueOf, o.DueOf),
 		Seats: n.Seats || o.Seats, Union: n.Union || o.Union, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
-		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Events: union(n.Events, o.Events),
+		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Events: union(n.Events, o.Events), Apart: n.Apart || o.Apart,
 		Payments: union(n.Payments, o.Payments), Charged: union(n.Charged, o.Charged),
 	}
 }

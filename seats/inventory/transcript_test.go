@@ -153,7 +153,7 @@ var commandsByName = map[string]inventory.Command{
 	"refund": inventory.Refund{}, "change-event": inventory.ChangeEvent{}, "change-seats": inventory.ChangeSeats{},
 	"block": inventory.Block{}, "unblock": inventory.Unblock{}, "expire-locks": inventory.ExpireLocks{},
 	"expire-bookings": inventory.ExpireBookings{}, "consume-sold": inventory.ConsumeSold{}, "repair": inventory.Repair{},
-	"repair-seats": inventory.RepairSeats{},
+	"repair-seats": inventory.RepairSeats{}, "update-lock": inventory.UpdateLock{}, "update-booking": inventory.UpdateBooking{},
 }
 
 func (tr *transcript) command(verb, rest string) inventory.Command {

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -20,11 +21,12 @@ import (
 var fieldNames = map[string]string{
 	"ID": "id", "SeatIDs": "named", "ExpiresAt": "until", "At": "until", "TotalSeats": "total", "AvailableSeats": "available",
 	"MaxSeatsPerUser": "limit", "Revision": "rev", "PaymentExpiresAt": "window", "PaymentReference": "reference",
+	"ShopData.Reference": "ref", "ShopDataChange.Reference": "ref",
 	"RequestHash": "hash", "Policy": "latePayments", "Seconds": "lateSeconds", "EventDate": "date", "RefundReference": "refund",
 }
 
-func nameOf(field string) string {
-	if name := fieldNames[field]; name != "" {
+func nameOf(of reflect.Type, field string) string {
+	if name := cmp.Or(fieldNames[of.Name()+"."+field], fieldNames[field]); name != "" {
 		return name
 	}
 	name := strings.TrimSuffix(field, "ID")
@@ -73,7 +75,7 @@ func (tr *transcript) words(v reflect.Value) []string {
 				continue
 			}
 			if value.IsZero() && (isLock || v.Type() == reflect.TypeFor[holdfast.Booking]() || v.Type() == reflect.TypeFor[holdfast.Payment]()) {
-				words = append(words, nameOf(f.Name)+"=none")
+				words = append(words, nameOf(v.Type(), f.Name)+"=none")
 			}
 		case "RequestHash":
 			switch {
@@ -93,9 +95,9 @@ func (tr *transcript) words(v reflect.Value) []string {
 		case f.Type.Kind() == reflect.Struct && f.Type != timeType:
 			words = append(words, tr.words(value)...)
 		case f.Type.Kind() == reflect.Bool:
-			words = append(words, nameOf(f.Name))
+			words = append(words, nameOf(v.Type(), f.Name))
 		default:
-			words = append(words, nameOf(f.Name)+"="+tr.text(value))
+			words = append(words, nameOf(v.Type(), f.Name)+"="+tr.text(value))
 		}
 	}
 	return append(first, words...)
@@ -125,6 +127,13 @@ func (tr *transcript) text(v reflect.Value) string {
 		return tr.text(v.Elem())
 	case reflect.Struct:
 		return "(" + strings.Join(tr.words(v), " ") + ")"
+	case reflect.Map:
+		var items []string
+		for key, value := range v.Seq2() {
+			items = append(items, key.String()+"="+tr.text(value))
+		}
+		slices.Sort(items)
+		return "(" + strings.Join(items, " ") + ")"
 	case reflect.Slice:
 		items := make([]string, v.Len())
 		for i := range items {
@@ -198,7 +207,7 @@ func fieldOf(v reflect.Value, name string) (found reflect.Value) {
 			if found = fieldOf(v.Field(i), name); found.IsValid() {
 				return found
 			}
-		case f.IsExported() && nameOf(f.Name) == name:
+		case f.IsExported() && nameOf(v.Type(), f.Name) == name:
 			return v.Field(i)
 		}
 	}
@@ -231,6 +240,16 @@ func set(tr *transcript, v reflect.Value, text string) (err error) {
 		return set(tr, v.Elem(), text)
 	case reflect.Struct:
 		tr.fill(v, strings.Trim(text, "()"))
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for _, word := range split(strings.Trim(text, "()"), ' ') {
+			key, value, hasValue := strings.Cut(word, "=")
+			item := reflect.New(v.Type().Elem()).Elem()
+			if hasValue {
+				err = set(tr, item, value)
+			}
+			v.SetMapIndex(reflect.ValueOf(key), item)
+		}
 	case reflect.Slice:
 		items := split(text, ',')
 		v.Set(reflect.MakeSlice(v.Type(), len(items), len(items)))
