@@ -32,6 +32,8 @@ func fill(v reflect.Value, n *int) {
 			*value = time.Date(2030, 1, 2, 3, 4, *n, 6_000_000, time.UTC)
 		case *[]string:
 			*value = []string{"A-1", "A-2"}
+		case *map[string]string:
+			*value = map[string]string{"a.b": "1", "_-": "two\n"}
 		case **int64:
 			*value = new(int64(*n))
 		case *[]holdfast.SectionCapacity:

@@ -76,6 +76,8 @@ type EventDoc struct {
 	OrphanRule       holdfast.OrphanRule        `bson:"orphanRule"`
 	AccessiblePolicy holdfast.AccessiblePolicy  `bson:"accessiblePolicy"`
 	Sections         []holdfast.SectionCapacity `bson:"sections"`
+
+	ShopData holdfast.ShopData `bson:",inline"`
 }
 
 // Event returns the event.
@@ -85,7 +87,7 @@ func (d EventDoc) Event() holdfast.Event {
 		TotalSeats: d.TotalSeats, AvailableSeats: d.AvailableSeats, Oversold: d.Oversold,
 		EventDate: d.EventDate, Status: cmp.Or(d.Status, holdfast.OnSale),
 		MaxSeatsPerUser: d.MaxSeatsPerUser, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
-		Seating: d.seating(), Sections: d.CapacitySections(), LatePayments: d.Late(),
+		Seating: d.seating(), Sections: d.CapacitySections(), LatePayments: d.Late(), ShopData: d.ShopData,
 		SaleStartsAt: d.SaleStartsAt, SaleEndsAt: d.SaleEndsAt,
 	}
 }

@@ -124,7 +124,7 @@ func appendLock(b []byte, l *holdfast.Lock) []byte {
 	b = appendTime(b, "expiresAt", l.ExpiresAt)
 	b = appendTime(b, "createdAt", l.CreatedAt)
 	b = appendID(b, "bookingId", l.BookingID)
-	return appendSeats(b, l.SeatIDs, l.Section)
+	return appendSeats(AppendShopData(b, l.ShopData), l.SeatIDs, l.Section)
 }
 
 func appendBooking(b []byte, o *holdfast.Booking) []byte {
@@ -140,7 +140,7 @@ func appendBooking(b []byte, o *holdfast.Booking) []byte {
 	}
 	b = appendTime(b, "createdAt", o.CreatedAt)
 	b = appendTime(b, "updatedAt", o.UpdatedAt)
-	return appendSeats(b, o.SeatIDs, o.Section)
+	return appendSeats(AppendShopData(b, o.ShopData), o.SeatIDs, o.Section)
 }
 
 func appendPayment(b []byte, p *holdfast.Payment) []byte {
@@ -179,6 +179,7 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	b = appendText(b, "accessiblePolicy", string(e.Seating.AccessiblePolicy))
 	b = appendText(b, "latePayments", string(e.LatePayments.Policy))
 	b = bsoncore.AppendInt64Element(b, "latePaymentSeconds", e.LatePayments.Seconds)
+	b = AppendShopData(b, e.ShopData)
 	if len(e.Sections) == 0 {
 		return b
 	}
@@ -191,6 +192,20 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 		b, _ = bsoncore.AppendDocumentEnd(b, section)
 	}
 	b, _ = bsoncore.AppendArrayEnd(b, list)
+	return b
+}
+
+// AppendShopData appends the fields of a document, where they are not empty.
+func AppendShopData(b []byte, d holdfast.ShopData) []byte {
+	b = appendText(b, "reference", d.Reference)
+	if len(d.Metadata) == 0 {
+		return b
+	}
+	metadata, b := bsoncore.AppendDocumentElementStart(b, "metadata")
+	for _, key := range d.MetadataKeys() {
+		b = bsoncore.AppendStringElement(b, key, d.Metadata[key])
+	}
+	b, _ = bsoncore.AppendDocumentEnd(b, metadata)
 	return b
 }
 

@@ -54,6 +54,14 @@ func IsDuplicate(err error, ours ...bson.D) bool {
 	return violated != nil && slices.ContainsFunc(ours, func(keys bson.D) bool { return hasKeys(violated, keys) })
 }
 
+// IsTooLarge reports whether an answer would be a document of more than 16 MiB.
+func IsTooLarge(err error) bool { return hasCode(err, codeObjectTooLarge, codeLookupTooLarge) }
+
+const (
+	codeObjectTooLarge = 10334
+	codeLookupTooLarge = 4568
+)
+
 // violatedKeys returns the keys of the index that refused a write.
 func violatedKeys(err error) bson.Raw {
 	keys, _ := duplicate(err).Lookup("keyPattern").DocumentOK()

@@ -42,6 +42,8 @@ var (
 	NumberField   = NumberRule.Field
 	WholeField    = WholeRule.Field
 	TextsField    = TextsRule.Field
+	// TextsByNameField is a document whose values are texts.
+	TextsByNameField = Rule{{Key: "bsonType", Value: "object"}, {Key: "additionalProperties", Value: bson.D(ofType("string"))}}.Field
 )
 
 func ofType(name string) Rule { return Rule{{Key: "bsonType", Value: name}} }

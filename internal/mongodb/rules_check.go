@@ -124,6 +124,9 @@ func keeps(v bson.RawValue, e bson.E) bool {
 			value, err := doc.LookupErr(f.Key)
 			return err == nil && !ruleFrom(f.Value).holds(value)
 		})
+	case "additionalProperties":
+		values, err := bson.Raw(v.Value).Values()
+		return err == nil && !slices.ContainsFunc(values, func(v bson.RawValue) bool { return !ruleFrom(e.Value).holds(v) })
 	case "required":
 		_, err := v.Document().LookupErr(e.Value.(bson.A)[0].(string)) //nolint:forcetypeassert // see Requires
 		return err == nil

@@ -67,13 +67,15 @@ func (r *run) load(ctx context.Context, t *task) (inventory.State, error) {
 			t.held = nil
 			return *held, nil
 		}
-		state, err := r.pipeline.store.LoadKnowing(ctx, t.Key, t.needs, t.known)
-		state.Held = !t.Key.IsZero() // without an event there is nothing to hold
-		return state, err
 	}
 	state, err := r.pipeline.store.LoadKnowing(ctx, t.Key, t.needs, t.known)
-	if err != nil && holdfast.CodeOf(err) == "" && !errors.Is(err, store.ErrMap) && ctx.Err() == nil {
-		return state, errNeedsHold // the transaction reads again, and reports an error that lasts
+	switch {
+	case errors.Is(err, store.ErrTooLarge): // the error has ended the transaction, so there is another one
+		t.needs.Apart, err = true, errNeedsHold
+	case r.hold:
+		state.Held = !t.Key.IsZero() // without an event there is nothing to hold
+	case err != nil && holdfast.CodeOf(err) == "" && !errors.Is(err, store.ErrMap) && ctx.Err() == nil:
+		err = errNeedsHold // the transaction reads again, and reports an error that lasts
 	}
 	return state, err
 }

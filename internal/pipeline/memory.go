@@ -137,7 +137,7 @@ func (r remembered) size() (n int) {
 		n = r.seats.Hall().NumberedSeats()
 	}
 	for i := range r.due {
-		n += 2 + len(r.due[i].SeatIDs) // a lock takes more memory than a seat of a hall
+		n += 2 + len(r.due[i].SeatIDs) + 8*len(r.due[i].Metadata) // a lock takes more memory than a seat of a hall
 	}
 	return n
 }

@@ -298,14 +298,26 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 	for i, p := range plans {
 		locks.reserve(len(p.Acquired))
 		for j := range p.Acquired {
+			if len(locks.items) > maxInserted {
+				if err := s.insertArray(ctx, &locks); err != nil {
+					return err
+				}
+				locks.reserve(len(p.Acquired) - j)
+			}
 			lock := p.AcquiredAt(j, applied[i].Now)
 			locks.add(&lock)
 		}
 	}
+	return s.insertArray(ctx, &locks)
+}
+
+// insertArray inserts the locks and empties the array.
+func (s *Store) insertArray(ctx context.Context, locks *newLocks) error {
 	if locks.n == 0 {
 		return nil
 	}
 	err := s.db.InsertArray(ctx, locksName, locks.array())
+	*locks = newLocks{}
 	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}

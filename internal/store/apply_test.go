@@ -117,6 +117,14 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			},
 		},
 		{
+			name: "a reference and metadata", write: inventory.EventWrite{ShopData: &shopData},
+			want: bson.M{"internal.rev": int64(1), "reference": "$ref", "metadata": storedMetadata},
+		},
+		{
+			name: "a reference and no metadata", arrange: withShopData, write: inventory.EventWrite{ShopData: &holdfast.ShopData{Reference: "A"}},
+			want: bson.M{"internal.rev": int64(1), "reference": "A", "metadata": nil},
+		},
+		{
 			name: "no limit", arrange: func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
 			write: inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}},
 			want:  bson.M{"internal.rev": int64(1), "maxSeatsPerUser": nil},
@@ -166,15 +174,28 @@ func wholeOf(value any) int64 {
 	return n
 }
 
+// shopData is stored as storedMetadata has it.
+var (
+	shopData       = holdfast.ShopData{Reference: "$ref", Metadata: map[string]string{"a.b": "$x", "a": ""}}
+	storedMetadata = bson.D{field("a", ""), field("a.b", "$x")}
+)
+
+// withShopData gives the event and its lock a reference and metadata.
+func withShopData(f fixture) {
+	f.setEvent(field("reference", "B"), field("metadata", bson.D{field("b", "1")}))
+	f.Set("seatlocks", f.lock, bson.D{field("reference", "B"), field("metadata", bson.D{field("b", "1")})})
+}
+
 func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	booking, ahead := mongodb.NewID(), time.Now().Add(3*time.Hour).Truncate(time.Millisecond)
 	for _, c := range []struct {
-		name  string
-		write inventory.LockWrite
-		want  bson.M
-		dated bool // its date of change is new
+		name    string
+		arrange func(f fixture)
+		write   inventory.LockWrite
+		want    bson.M
+		dated   bool // its date of change is new
 	}{
 		{name: "the revision alone", write: inventory.LockWrite{To: holdfast.LockActive}, want: bson.M{"internal.rev": int64(4)}},
 		{
@@ -190,12 +211,20 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 			want: bson.M{"internal.rev": int64(4), "bookingId": bson.ObjectID(booking)}, dated: true,
 		},
 		{
+			name: "a reference and metadata", write: inventory.LockWrite{To: holdfast.LockActive, ShopData: &shopData},
+			want: bson.M{"internal.rev": int64(4), "reference": "$ref", "metadata": storedMetadata}, dated: true,
+		},
+		{
+			name: "neither", arrange: withShopData, write: inventory.LockWrite{To: holdfast.LockActive, ShopData: &holdfast.ShopData{}},
+			want: bson.M{"internal.rev": int64(4), "reference": nil, "metadata": nil}, dated: true,
+		},
+		{
 			name: "released", write: inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
 			want: bson.M{"internal.rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, dated: true,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t, w, nil)
+			f := newFixture(t, w, c.arrange)
 			before := f.document("seatlocks", f.lock)
 			c.write.ID, c.write.From = f.lock, holdfast.LockActive
 			applied, err := f.apply(inventory.Plan{Locks: []inventory.LockWrite{c.write}})
@@ -236,6 +265,11 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 			name: "expired", from: holdfast.BookingPending, write: inventory.BookingWrite{To: holdfast.BookingExpired, RunID: "run"},
 			want: bson.M{"internal.rev": int64(1), "status": "EXPIRED", "internal.runId": "run"},
 		},
+		{
+			name: "a reference and metadata", from: holdfast.BookingExpired,
+			write: inventory.BookingWrite{To: holdfast.BookingExpired, ShopData: &shopData},
+			want:  bson.M{"internal.rev": int64(1), "reference": "$ref", "metadata": storedMetadata},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from))) })
@@ -260,11 +294,12 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 	f := newFixture(t, testenv.New(t), nil)
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	timed, relative := f.newLock(1, ""), f.newLock(2, "key")
-	timed.ExpiresAt, relative.RequestHash = ends, "hash"
+	timed.ExpiresAt, relative.RequestHash, relative.ShopData = ends, "hash", shopData
 	initiated := holdfast.Booking{ID: mongodb.NewID(), EventID: f.event, UserID: timed.UserID, LockID: timed.ID, Seats: 1,
 		Status: holdfast.BookingInitiated, CreatedAt: ends, UpdatedAt: ends}
 	pending := initiated
 	pending.ID, pending.LockID, pending.Status, pending.PaymentExpiresAt = mongodb.NewID(), relative.ID, holdfast.BookingPending, ends
+	pending.ShopData = shopData
 	applied, err := f.apply(inventory.Plan{
 		Event: &inventory.EventWrite{AtLeast: 3, Available: -3}, Acquired: []holdfast.Lock{timed, relative},
 		TTL: []time.Duration{0, time.Minute}, NewBookings: []holdfast.Booking{initiated, pending},

@@ -81,6 +81,7 @@ type bookingDoc struct {
 	Section          string                 `bson:"section"`
 	Late             bool                   `bson:"late"`
 	Internal         bookingInternal        `bson:"internal"`
+	Own              holdfast.ShopData      `bson:",inline"`
 
 	Now mongodb.DatabaseNow `bson:"databaseNow"`
 }
@@ -103,7 +104,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), Holder: d.Holder, EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: int64(d.Seats), Status: d.Status, PaymentExpiresAt: d.PaymentExpiresAt, PaymentReference: d.PaymentReference,
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt, SeatIDs: d.SeatIDs, Section: sectionOf(d.SeatIDs, d.Section),
-		Revision: d.Internal.Rev, PaymentID: d.Internal.PaymentID, Late: d.Late,
+		Revision: d.Internal.Rev, PaymentID: d.Internal.PaymentID, Late: d.Late, ShopData: d.Own,
 	}
 }
 
@@ -119,7 +120,25 @@ func newBookingDoc(b holdfast.Booking) bson.D {
 	if !b.PaymentExpiresAt.IsZero() {
 		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})
 	}
+	doc, _ = setShopData(doc, nil, b.ShopData)
 	return withSeats(doc, b.SeatIDs, b.Section)
+}
+
+// setShopData sets a reference and metadata, or unsets those that are none.
+func setShopData(set, unset bson.D, d holdfast.ShopData) (_, _ bson.D) {
+	if d.Reference != "" {
+		set = append(set, bson.E{Key: shopReference, Value: d.Reference})
+	} else {
+		unset = append(unset, bson.E{Key: shopReference, Value: ""})
+	}
+	if len(d.Metadata) == 0 {
+		return set, append(unset, bson.E{Key: shopMetadata, Value: ""})
+	}
+	metadata := make(bson.D, 0, len(d.Metadata))
+	for _, key := range d.MetadataKeys() {
+		metadata = append(metadata, bson.E{Key: key, Value: d.Metadata[key]})
+	}
+	return append(set, bson.E{Key: shopMetadata, Value: metadata}), unset
 }
 
 // createdAt returns the document's date of creation or, if it has none, the date in its ID.

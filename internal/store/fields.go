@@ -24,6 +24,12 @@ const (
 	holderField = "holder" // of locks, bookings and payments whose customer is a holder
 )
 
+// The fields of holdfast.ShopData.
+const (
+	shopReference = "reference"
+	shopMetadata  = "metadata"
+)
+
 // eventInternal has the fields of an event that only Holdfast uses. Each collection has a type of its own, because the schema
 // of a collection checks the fields of that collection only.
 type eventInternal struct {

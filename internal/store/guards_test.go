@@ -240,6 +240,7 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 		{name: "confirm: it is cancelled", plan: confirm, change: set("status", "CANCELLED")},
 		{name: "confirm: its window has passed", plan: confirm, change: set("paymentExpiresAt", time.Now().Add(-time.Hour))},
 		{name: "confirm: its window is not a date", plan: confirm, change: set("paymentExpiresAt", "soon")},
+		{name: "another revision", plan: confirm, change: set("internal.rev", 1)},
 		{name: "it is deleted", plan: confirm, change: func(f fixture) { f.remove("bookings", f.booking) }},
 	})
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"fmt"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -21,6 +22,9 @@ func (s *Store) Load(ctx context.Context, eventID ID, n inventory.Needs) (invent
 	return s.LoadKnowing(ctx, eventID, n, Known{})
 }
 
+// ErrTooLarge says that the needs do not fit into one document of MongoDB. Needs.Apart then reads them in a transaction.
+const ErrTooLarge = mongodb.AbortError("the documents are too large to be read together")
+
 // LoadKnowing is Load for a caller that has cached the event.
 func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, known Known) (inventory.State, error) {
 	if n.Union {
@@ -36,7 +40,7 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 		}
 	case eventID.IsZero() && len(n.Locks) == 1 && len(n.Bookings) == 0:
 		err = s.loadByLock(ctx, n, &found)
-	case eventID.IsZero():
+	case eventID.IsZero(), n.Apart:
 		err = s.loadEach(ctx, eventID, n, &found)
 	default:
 		if err = s.loadJoined(ctx, eventID, n, &found); err == nil && found.CorruptDue {
@@ -93,7 +97,9 @@ func (s *Store) aggregate(ctx context.Context, eventID ID, withSeats bool, parts
 	if mongo.SessionFromContext(ctx) == nil { // a transaction has a snapshot of its own
 		command = append(command, bson.E{Key: "readConcern", Value: mongodb.Snapshot(ctx)})
 	}
-	err = s.db.RunCommand(ctx, command).Decode(&answer)
+	if err = s.db.RunCommand(ctx, command).Decode(&answer); mongodb.IsTooLarge(err) {
+		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
 	*found = loaded{Known: found.Known, CorruptDue: found.CorruptDue}
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err

@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -17,6 +18,9 @@ type newLocks struct {
 	n     int
 	items []byte
 }
+
+// maxInserted bounds the bytes of one command, of which MongoDB takes 16 MiB. Locks with metadata may need several.
+const maxInserted = 12 << 20
 
 // usualLock is slightly more than the usual size of a lock in bytes.
 const usualLock = 400
@@ -80,6 +84,7 @@ func (l *newLocks) add(lock *holdfast.Lock) {
 	if lock.Section != "" {
 		b = bsoncore.AppendStringElement(b, sectionField, lock.Section)
 	}
+	b = changes.AppendShopData(b, lock.ShopData)
 	l.items, _ = bsoncore.AppendDocumentEnd(b, start)
 	l.n++
 }

@@ -46,6 +46,7 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if late := e.LatePayments; late != holdfast.DefaultLatePayments() {
 		doc = append(doc, bson.E{Key: "latePayments", Value: string(late.Policy)}, bson.E{Key: "latePaymentSeconds", Value: late.Seconds})
 	}
+	doc, _ = setShopData(doc, nil, e.ShopData)
 	doc, err := s.seatedFields(ctx, doc, e)
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 // Locks lists locks by ID, and returns the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
 	of := customer{f.UserID, f.Holder}
-	filter := listFilter(f.EventID, of, string(f.Status), holdfast.LockStatuses())
+	filter := listFilter(f.EventID, of, string(f.Status), f.Reference, holdfast.LockStatuses())
 	if of == (customer{}) { // blocks have no customer
 		filter.Match = mongodb.And(filter.Match, notLifted)
 	}
@@ -153,7 +154,7 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 // Bookings lists bookings by ID, and returns the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
 	of := customer{f.UserID, f.Holder}
-	filter := listFilter(f.EventID, of, string(f.Status), holdfast.BookingStatuses())
+	filter := listFilter(f.EventID, of, string(f.Status), f.Reference, holdfast.BookingStatuses())
 	filter.Schema = mongodb.And(bookingSchema, of.own())
 	docs, next, err := mongodb.List[bookingDoc](ctx, s.bookings(), filter, page)
 	return all(docs, bookingDoc.booking), next, err
@@ -194,10 +195,13 @@ func (c customer) own() bson.D {
 	}
 }
 
-// listFilter builds the filter of a list, and says whether the indexes by event and by user serve it. A filter by
-// event names all statuses, so that the index also provides the order.
-func listFilter[S ~string](event *ID, of customer, status string, statuses []S) mongodb.Filter {
+// listFilter builds the filter of a list, and says whether the indexes by event, by user and by reference serve it. A
+// filter by event names all statuses, so that the index also provides the order.
+func listFilter[S ~string](event *ID, of customer, status, reference string, statuses []S) mongodb.Filter {
 	var match bson.D
+	if reference != "" {
+		match = append(match, mongodb.Is(shopReference, reference)...)
+	}
 	if event != nil {
 		match = append(match, mongodb.Is("eventId", *event)...)
 	}
@@ -208,7 +212,7 @@ func listFilter[S ~string](event *ID, of customer, status string, statuses []S) 
 	case event != nil:
 		match = append(match, mongodb.In("status", statuses)...)
 	}
-	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || of != (customer{})}
+	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || of != (customer{}) || reference != ""}
 }
 
 // EventSummary is an event with the sums of its ACTIVE locks.

@@ -23,6 +23,7 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
 				// This index serves passes over the events that are not archived.
 				{Keys: mongodb.Keys(archivedAt, "_id")},
+				byShopReference,
 			},
 		},
 		{
@@ -37,6 +38,7 @@ func Collections() []mongodb.Collection {
 				// This index serves the sweep, and the reclaim of the due locks of one event.
 				{Keys: mongodb.Keys("expiresAt", "_id"), Partial: active},
 				{Keys: mongodb.Keys("eventId", "expiresAt", "_id"), Partial: active},
+				byShopReference,
 			},
 		},
 		{
@@ -54,12 +56,17 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("paymentExpiresAt", "_id"), Partial: mongodb.Is("status", string(holdfast.BookingPending))},
 				{Keys: mongodb.Keys("status", "_id", "seatLockId")},
 				byReference,
+				byShopReference,
 			},
 		},
 		payments(),
 		{Name: cancellationsName, Schema: &cancellationRules},
 	}
 }
+
+// byShopReference serves lists by reference. A document without one is not in it.
+var byShopReference = mongodb.Index{Keys: mongodb.Keys(shopReference, "_id"),
+	Partial: bson.D{{Key: shopReference, Value: bson.D{{Key: "$exists", Value: true}}}}}
 
 // lockKey makes the idempotency keys of a user and an event unique.
 var lockKey = mongodb.Index{Keys: mongodb.Keys("eventId", "userId", "idempotencyKey"), Unique: true,

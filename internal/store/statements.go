@@ -142,11 +142,10 @@ func eventUpdate(w inventory.EventWrite) any {
 	if c := w.Fields; c.SeatingPlanID != nil {
 		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
 	}
-	update := bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate, {Key: "$unset", Value: unset}}
-	if len(set) > 0 {
-		update = append(update, bson.E{Key: "$set", Value: set})
+	if w.ShopData != nil {
+		set, unset = setShopData(set, unset, *w.ShopData)
 	}
-	return update
+	return changing(bson.D{{Key: "$inc", Value: inc}, mongodb.TouchDate}, set, unset)
 }
 
 // rulesSet returns the updates of the event's rules that a change names.
@@ -245,13 +244,24 @@ func lockUpdate(w inventory.LockWrite) bson.D {
 	if w.Seats != nil {
 		set, unset = setSeats(set, unset, *w.Seats)
 	}
+	if w.ShopData != nil {
+		set, unset = setShopData(set, unset, *w.ShopData)
+	}
 	date := mongodb.TouchDate
 	if w.From == holdfast.LockBlocked && w.To != w.From {
 		set, date = append(set, bson.E{Key: liftedBlock, Value: true}), endDate
 	}
 	update := bson.D{raiseRevision}
+	if len(set) > 0 || w.ShopData != nil {
+		update = append(update, date)
+	}
+	return changing(update, set, unset)
+}
+
+// changing adds operators to an update. MongoDB refuses empty ones.
+func changing(update, set, unset bson.D) bson.D {
 	if len(set) > 0 {
-		update = append(update, bson.E{Key: "$set", Value: set}, date)
+		update = append(update, bson.E{Key: "$set", Value: set})
 	}
 	if len(unset) > 0 {
 		update = append(update, bson.E{Key: "$unset", Value: unset})
@@ -262,6 +272,9 @@ func lockUpdate(w inventory.LockWrite) bson.D {
 // bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), bookingsOf(known(w.EventID)))
+	if !w.Quiet {
+		is = mongodb.And(is, numberOrAbsent(rev, w.Revision))
+	}
 	if w.WindowOpen {
 		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
 	}
@@ -272,7 +285,7 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.Quiet {
 		return bson.D{{Key: "$inc", Value: bson.D{{Key: kept, Value: int64(1)}}}}
 	}
-	set := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}
+	set, unset := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}, bson.D{}
 	if !w.PaymentExpiresAt.IsZero() {
 		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})
 	}
@@ -288,5 +301,8 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
-	return bson.D{raiseRevision, {Key: "$set", Value: set}}
+	if w.ShopData != nil {
+		set, unset = setShopData(set, unset, *w.ShopData)
+	}
+	return changing(bson.D{raiseRevision}, set, unset)
 }

@@ -15,6 +15,7 @@ import (
 var (
 	countOfSeats = mongodb.WholeIn(1, holdfast.MaxSeats)
 	countOrNone  = mongodb.WholeIn(0, mongodb.MaxWhole)
+	metadataRule = mongodb.TextsByNameField(shopMetadata)
 )
 
 // These are the schemas as filters, for validators and for reads of many documents.
@@ -33,7 +34,7 @@ var eventRules = mongodb.Schema{
 		mongodb.TextField("latePayments"), countOrNone.Field("latePaymentSeconds"),
 		mongodb.TextField("orphanRule"), mongodb.TextField("accessiblePolicy"),
 		mongodb.ListOf(mongodb.DocumentOf(mongodb.TextField("key"), countOfSeats.Field("capacity"))).Field(sectionsField),
-		mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"), mongodb.TextField(shopReference), metadataRule,
 		mongodb.DocumentOf(
 			mongodb.WholeField("rev"), mongodb.WholeField("fixes"), mongodb.WholeField("fence"), mongodb.WholeField("sweptRev"),
 			mongodb.DateField("heldAt"), mongodb.DateField("archivedAt"),
@@ -57,6 +58,7 @@ var lockRules = mongodb.Schema{
 		mongodb.DateField("expiresAt"), mongodb.TextField("idempotencyKey"), mongodb.TextField("requestHash"),
 		mongodb.ObjectIDField("bookingId"), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
 		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.TextField("endedBy"), mongodb.TextField(lockRunID),
+		mongodb.TextField(shopReference), metadataRule,
 		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.BoolField("block")).Field(internalName),
 	},
 	Also: []mongodb.Rule{mongodb.AnyOf(
@@ -75,6 +77,7 @@ var bookingRules = mongodb.Schema{
 		mongodb.AnyOf(countOfSeats, mongodb.TextsRule).Field("seats"), mongodb.OneOf(holdfast.BookingStatuses()...).Field("status"),
 		mongodb.DateField("paymentExpiresAt"), mongodb.TextField(referenceField), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
 		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.BoolField("late"),
+		mongodb.TextField(shopReference), metadataRule,
 		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.WholeField("kept"), mongodb.ObjectIDField("paymentId"),
 			mongodb.TextField("runId")).Field(internalName),
 	},

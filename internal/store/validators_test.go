@@ -65,6 +65,14 @@ func TestValidators(t *testing.T) {
 		{"bookings", with(booking, "paymentExpiresAt", nil), false}, {"bookings", with(booking, "paymentExpiresAt", "soon"), false},
 		{"bookings", with(booking, "seats", bson.A{2}), false}, {"bookings", with(booking, "seats", 0), false},
 		{"bookings", with(booking, "seats", 1.5), false},
+		{"events", with(event, "reference", ""), true}, {"events", with(event, "metadata", bson.D{field("a.b", "x"), field("$c", "")}), true},
+		{"events", with(event, "reference", 5), false}, {"events", with(event, "metadata", bson.D{field("a", "x"), field("b", 5)}), false},
+		{"seatlocks", with(lock, "reference", "x"), true}, {"seatlocks", with(lock, "metadata", bson.D{}), true},
+		{"seatlocks", with(lock, "reference", null), false}, {"seatlocks", with(lock, "metadata", "x"), false},
+		{"bookings", with(booking, "reference", "x"), true}, {"bookings", with(booking, "metadata", bson.D{field("a", "x")}), true},
+		{"bookings", with(booking, "reference", bson.A{"x"}), false}, {"bookings", with(booking, "metadata", bson.A{bson.D{}}), false},
+		{"bookings", with(booking, "metadata", bson.D{field("a", null)}), false},
+		{"bookings", with(booking, "metadata", bson.D{field("a", bson.D{})}), false},
 		{"bookings", with(booking, "seatLockId", "x"), false}, {"bookings", with(booking, "status", "PAID"), false},
 	} {
 		if _, err := w.DB.Collection(c.collection).InsertOne(t.Context(), c.doc); (err == nil) != c.allowed {
@@ -81,9 +89,11 @@ func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 	checked := map[bool]int{}
 	for collection, doc := range map[string]bson.D{
 		"events": {field("totalSeats", 10), field("availableSeats", 8), field("oversold", 0), field("eventDate", date), field("status", "CLOSED"),
-			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1)})},
+			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1)}),
+			field("reference", "r"), field("metadata", bson.D{field("k", "v")})},
 		"seatlocks": {field("eventId", mongodb.NewID()), field("userId", mongodb.NewID()), field("seats", 1), field("status", "ACTIVE"),
-			field("expiresAt", date), field("seatIds", bson.A{"a"}), field("section", ""), field("idempotencyKey", "k")},
+			field("expiresAt", date), field("seatIds", bson.A{"a"}), field("section", ""), field("idempotencyKey", "k"),
+			field("reference", ""), field("metadata", bson.D{})},
 		"bookings": {field("seatLockId", mongodb.NewID()), field("event", mongodb.NewID()), field("status", "PAYMENT_PENDING"),
 			field("seats", 2), field("paymentExpiresAt", date), field("late", true), field("internal", bson.D{field("kept", 1)})},
 		"payments": {field("reference", "r"), field("part", ""), field("bookingId", mongodb.NewID()), field("status", "ACCEPTED"),
