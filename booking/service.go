@@ -41,6 +41,10 @@ func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) 
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
 	}
+	r.ShopData = r.Own() // the caller may change it after the check
+	if err := r.ShopData.Check("body"); err != nil {
+		return holdfast.Booking{}, false, err
+	}
 	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: mongodb.NewID()})
 	b, err = answer(result, err)
 	return b, !result.Replayed && err == nil, err
@@ -164,6 +168,17 @@ func (s *Service) cancel(ctx context.Context, id ID, openOnly bool) (holdfast.Bo
 	}
 	// A booking without a lock is cancelled too, because a late payment may be about to give it another lock.
 	return answer(s.pipeline.Submit(ctx, eventID, command))
+}
+
+// UpdateBooking changes the reference and the metadata of a booking, in any status. It refuses with BOOKING_NOT_FOUND, or
+// VALIDATION_FAILED for a change that breaks the limits of holdfast.ShopData.
+func (s *Service) UpdateBooking(ctx context.Context, id ID, c holdfast.ShopDataChange) (holdfast.Booking, error) {
+	c = c.Clone() // the caller may change its values after the check
+	if err := c.Check("body"); err != nil {
+		return holdfast.Booking{}, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.UpdateBooking{BookingID: id, Change: c})
+	return answer(result, err)
 }
 
 // GetBooking returns a booking in its present state, or BOOKING_NOT_FOUND.

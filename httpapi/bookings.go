@@ -25,9 +25,11 @@ type bookingBody struct {
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
 	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
+	ShopBody
 }
 
 func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
+	b.ShopData = shopDataFor(ctx, b.ShopData)
 	return newBookingBody(b, a.places(ctx, b.EventID, b.SeatIDs, b.Section))
 }
 
@@ -46,6 +48,7 @@ func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
 		Late:             b.Late,
 		CreatedAt:        formatTime(b.CreatedAt),
 		UpdatedAt:        formatTime(b.UpdatedAt),
+		ShopBody:         ShopBody(b.ShopData),
 	}
 }
 
@@ -70,6 +73,7 @@ type BookingTerms struct {
 	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
 	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds from now."`
+	ShopTerms
 }
 
 // createdBooking has the status 201, or 200 with the booking that the lock already has.
@@ -85,6 +89,7 @@ type bookingFilter struct {
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	CustomerQuery
 	Status string `query:"status" enum:"INITIATED,PAYMENT_PENDING,CONFIRMED,EXPIRED,CANCELLED"`
+	ReferenceQuery
 }
 
 type paymentWindowBody struct {
@@ -125,12 +130,16 @@ func (a *api) registerBookingRoutes() {
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
+		if err := requireKey(ctx, in.Reference != ""); err != nil {
+			return nil, err
+		}
 		user, holder, err := in.filter(ctx)
 		if err != nil {
 			return nil, err
 		}
 		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
 			EventID: parseFilter(in.EventID), UserID: user, Holder: holder, Status: holdfast.BookingStatus(in.Status),
+			Reference: in.Reference,
 		}, in.page())
 		return newList(bookings, next, func(b holdfast.Booking) bookingBody { return a.bookingBody(ctx, b) }), err
 	})
@@ -181,6 +190,20 @@ func (a *api) registerBookingChanges() {
 		b, err := a.Bookings.ConfirmBooking(ctx, t.id, charge)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
+	routeCommandTwice(a, huma.Operation{
+		OperationID: "update-booking", Method: http.MethodPatch, Path: "/api/bookings/{id}", Tags: tags,
+		Summary: "Update the reference and metadata of a booking", Description: "In any status.", Errors: []int{http.StatusNotFound},
+	}, config.ScopeBooking, func(ctx context.Context, t target, body ShopChange) (*found[bookingBody], error) {
+		change := body.shopData()
+		if err := change.Check("body"); err != nil {
+			return nil, err
+		}
+		if err := a.requireBooking(ctx, t); err != nil {
+			return nil, err
+		}
+		b, err := a.Bookings.UpdateBooking(ctx, t.id, change)
+		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
+	})
 	routeTwice(a, huma.Operation{
 		OperationID: "cancel-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/cancel", Tags: tags,
 		Summary:     "Cancel a booking",
@@ -212,6 +235,10 @@ func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms Bookin
 	if err != nil {
 		return nil, err
 	}
+	shopData, err := terms.shopData(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.admitCustomer(ctx, c); err != nil {
 		return nil, err
 	}
@@ -222,7 +249,7 @@ func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms Bookin
 	}
 	b, isNew, err := a.Bookings.CreateBooking(ctx, holdfast.BookingRequest{
 		UserID: c.UserID, Holder: c.Holder, EventID: event, LockID: parseID(terms.LockID),
-		Window: parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL),
+		Window: parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL), ShopData: shopData,
 	})
 	if err != nil {
 		return nil, err

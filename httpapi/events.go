@@ -37,11 +37,20 @@ type eventBody struct {
 	SaleEndsAt   string `json:"saleEndsAt,omitempty" format:"date-time" doc:"Seats are locked before this time."`
 
 	Sections []sectionCapacity `json:"sections,omitempty" doc:"The plan's areas of general admission, with this event's capacities."`
+	ShopBody
 }
 
 type sectionCapacity struct {
 	Key      string `json:"key" minLength:"1" maxLength:"32" pattern:"^[A-Za-z0-9][A-Za-z0-9._-]*$" doc:"The key of the section in the plan."`
 	Capacity int64  `json:"capacity" minimum:"1" maximum:"10000000" doc:"Must not be less than the number of taken seats."`
+}
+
+// eventBodyIn returns newEventBody for the caller, who may not see all of it.
+func eventBodyIn(ctx context.Context) func(holdfast.Event) eventBody {
+	return func(e holdfast.Event) eventBody {
+		e.ShopData = shopDataFor(ctx, e.ShopData)
+		return newEventBody(e)
+	}
 }
 
 func newEventBody(e holdfast.Event) eventBody {
@@ -63,6 +72,7 @@ func newEventBody(e holdfast.Event) eventBody {
 		LatePayments: string(cmp.Or(e.LatePayments.Policy, holdfast.LatePaymentsRefused)), LatePaymentSeconds: e.LatePayments.Seconds,
 
 		SaleStartsAt: formatTime(e.SaleStartsAt), SaleEndsAt: formatTime(e.SaleEndsAt),
+		ShopBody: ShopBody(e.ShopData),
 	}
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
@@ -91,6 +101,7 @@ type newEvent struct {
 
 		SaleStartsAt *timestamp `json:"saleStartsAt,omitempty" nullable:"true" doc:"Seats are locked from this time on."`
 		SaleEndsAt   *timestamp `json:"saleEndsAt,omitempty" nullable:"true" doc:"Seats are locked before this time."`
+		ShopTerms
 	}
 }
 
@@ -114,13 +125,14 @@ type eventUpdate struct {
 
 		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"It must have all taken seats."`
 		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"New capacities of areas of general admission."`
+		ShopChange
 	}
 }
 
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
 	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to,
-		SaleStartsAt: timeOf(b.SaleStartsAt), SaleEndsAt: timeOf(b.SaleEndsAt)}
+		SaleStartsAt: timeOf(b.SaleStartsAt), SaleEndsAt: timeOf(b.SaleEndsAt), ShopData: b.shopData()}
 	if b.Name.to != nil {
 		change.Name = new(string(*b.Name.to))
 	}
@@ -175,14 +187,14 @@ func (a *api) registerEventRoutes() {
 		OperationID: "list-events", Method: http.MethodGet, Path: "/api/events", Tags: tags, Summary: "List events",
 	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
 		events, next, err := a.Seats.ListEvents(ctx, in.page())
-		return newList(events, next, newEventBody), err
+		return newList(events, next, eventBodyIn(ctx)), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-event", Method: http.MethodGet, Path: "/api/events/{id}", Tags: tags,
 		Summary: "Get an event", Errors: []int{http.StatusNotFound},
 	}, scopeCustomer, func(ctx context.Context, in *PathID) (*found[eventBody], error) {
 		e, err := a.Seats.GetEvent(ctx, parseID(in.ID))
-		return &found[eventBody]{Body: newEventBody(e)}, err
+		return &found[eventBody]{Body: eventBodyIn(ctx)(e)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "update-event", Method: http.MethodPatch, Path: "/api/events/{id}", Tags: tags,
@@ -214,6 +226,10 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 	if err != nil {
 		return nil, err
 	}
+	shopData, err := in.Body.shopData(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if in.Body.SeatingPlanID == zeroID {
 		return nil, holdfast.RefuseInput("body.seatingPlanId", "The ID must not be all zeros. Give the ID of a seating plan.")
 	}
@@ -232,7 +248,7 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 			PlanID: parseID(in.Body.SeatingPlanID), OrphanRule: holdfast.OrphanRule(in.Body.OrphanRule),
 			AccessiblePolicy: holdfast.AccessiblePolicy(in.Body.AccessiblePolicy),
 		},
-		LatePayments: late,
+		LatePayments: late, ShopData: shopData,
 	}
 	if at := in.Body.SaleStartsAt; at != nil {
 		n.SaleStartsAt = at.utc()

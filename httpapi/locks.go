@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
 type lockBody struct {
@@ -22,9 +23,11 @@ type lockBody struct {
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
 	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
+	ShopBody
 }
 
 func (a *api) lockBody(ctx context.Context, l holdfast.Lock) lockBody {
+	l.ShopData = shopDataFor(ctx, l.ShopData)
 	return newLockBody(l, a.places(ctx, l.EventID, l.SeatIDs, l.Section))
 }
 
@@ -41,6 +44,7 @@ func newLockBody(l holdfast.Lock, places []placeBody) lockBody {
 		IdempotencyKey: l.Key,
 		BookingID:      formatID(l.BookingID),
 		CreatedAt:      formatTime(l.CreatedAt),
+		ShopBody:       ShopBody(l.ShopData),
 	}
 }
 
@@ -68,6 +72,7 @@ type LockTerms struct {
 	TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
 	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and customer."`
 	WishBody
+	ShopTerms
 }
 
 // lockBodyIn is lockBody for a list.
@@ -81,6 +86,7 @@ type lockFilter struct {
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	CustomerQuery
 	Status string `query:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
+	ReferenceQuery
 }
 
 type lockExtensionBody struct {
@@ -110,12 +116,16 @@ func (a *api) registerLockRoutes() {
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
+		if err := requireKey(ctx, in.Reference != ""); err != nil {
+			return nil, err
+		}
 		user, holder, err := in.filter(ctx)
 		if err != nil {
 			return nil, err
 		}
 		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
 			EventID: parseFilter(in.EventID), UserID: user, Holder: holder, Status: holdfast.LockStatus(in.Status),
+			Reference: in.Reference,
 		}, in.page())
 		return newList(locks, next, a.lockBodyIn(ctx)), err
 	})
@@ -162,6 +172,20 @@ func (a *api) registerLockChanges() {
 		l, err := a.Seats.ChangeSeats(ctx, t.id, seats, wish)
 		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
 	})
+	routeCommandTwice(a, huma.Operation{
+		OperationID: "update-lock", Method: http.MethodPatch, Path: "/api/locks/{id}", Tags: tags,
+		Summary: "Update the reference and metadata of a lock", Description: "In any status.", Errors: []int{http.StatusNotFound},
+	}, config.ScopeBooking, func(ctx context.Context, t target, body ShopChange) (*found[lockBody], error) {
+		change := body.shopData()
+		if err := change.Check("body"); err != nil {
+			return nil, err
+		}
+		if err := a.requireLock(ctx, t); err != nil {
+			return nil, err
+		}
+		l, err := a.Seats.UpdateLock(ctx, t.id, change)
+		return &found[lockBody]{Body: a.lockBody(ctx, l)}, err
+	})
 	routeTwice(a, huma.Operation{
 		OperationID: "release-lock", Method: http.MethodDelete, Path: "/api/locks/{id}", Tags: tags, Summary: "Release a lock",
 		Description: "Cancels the lock's open booking in the same transaction. A repeat gets the same answer.",
@@ -188,12 +212,16 @@ func (a *api) acquireLock(ctx context.Context, event holdfast.ID, header Idempot
 	if err != nil {
 		return nil, err
 	}
+	shopData, err := terms.shopData(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if err := a.admitCustomer(ctx, c); err != nil {
 		return nil, err
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
 		EventID: event, UserID: c.UserID, Holder: c.Holder, Seats: seats, Wish: wish,
-		Until: parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds), Key: key,
+		Until: parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds), Key: key, ShopData: shopData,
 	})
 	if err != nil {
 		return nil, err

@@ -40,9 +40,9 @@ func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 	u := ctx.URL()
 	query := u.Query()
 	for _, filter := range []string{
-		"eventId", "userId", "holder", "status", "behind", "type", "subject", "since", "until", "actor", "targetId", "name",
+		"eventId", "userId", "holder", "reference", "status", "behind", "type", "subject", "since", "until", "actor", "targetId", "name",
 	} {
-		if value := query.Get(filter); query.Has(filter) && (value == "" || value == zeroID && filter != "holder") {
+		if value := query.Get(filter); query.Has(filter) && (value == "" || value == zeroID && filter != "holder" && filter != "reference") {
 			errs = append(errs, &huma.ErrorDetail{
 				Location: "query." + filter, Message: "the filter is empty, or the zero ID: give it a value, or leave it out",
 			})
@@ -173,8 +173,7 @@ func parseUntil(ctx context.Context, at *timestamp, seconds *int64) holdfast.Unt
 	return u
 }
 
-// changeOf is a field that may be absent, but not null: in a PATCH null could mean to keep
-// the value, or to clear it.
+// changeOf is a field that may be absent, but not null: null could mean to keep the value, or to clear it.
 type changeOf[T any] struct {
 	to   *T
 	null bool

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -29,7 +30,7 @@ const (
 
 type searchQuery struct {
 	FilterQuery
-	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, email address, holder, payment reference, seat or name."`
+	Text    string `query:"q" required:"true" minLength:"1" maxLength:"254" doc:"An ID, email address, holder, reference, seat or name."`
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$" doc:"With it, the text may be the ID of a seat of this event."`
 }
 
@@ -37,7 +38,7 @@ type searchQuery struct {
 type hitBody struct {
 	Kind      string `json:"kind" enum:"event,user,holder,lock,booking,payment,seating-plan,seat"`
 	ID        string `json:"id" doc:"24 hex digits; of a seat, its ID in the plan."`
-	MatchedBy string `json:"matchedBy" enum:"id,email,holder,paymentReference,seat,name"`
+	MatchedBy string `json:"matchedBy" enum:"id,email,holder,reference,paymentReference,seat,name"`
 	Name      string `json:"name,omitempty" doc:"The name of an event, a user or a plan, or the section, row and label of a seat."`
 	Status    string `json:"status,omitempty" doc:"The status of an event, a lock, a booking or a payment, or the state of a seat."`
 	Seats     int64  `json:"seats,omitempty" doc:"Number of seats of a lock or a booking."`
@@ -59,8 +60,8 @@ func (a *api) registerSearchRoutes() {
 	route(a, huma.Operation{
 		OperationID: "search", Method: http.MethodGet, Path: "/api/admin/search", Tags: []string{"Operators"}, Summary: "Look something up",
 		Description: "Finds what matches the whole text: an event, a user, a lock, a booking, a payment or a seating plan by its ID, " +
-			"a user by the email address in any case, a holder of a lock or a booking, the bookings and payments with a payment reference, " +
-			"and, with eventId, a seat. " +
+			"a user by the email address in any case, a holder of a lock or a booking, the events, locks and bookings with a reference, " +
+			"the bookings and payments with a payment reference, and, with eventId, a seat. " +
 			"If nothing does, it finds events and users whose name contains the text, in any case, among the newest 5,000 events and " +
 			"100,000 users. " +
 			"An empty list is the answer if nothing matches. At most 50 hits of a kind.",
@@ -70,7 +71,7 @@ func (a *api) registerSearchRoutes() {
 func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], error) {
 	text := strings.TrimSpace(in.Text)
 	if text == "" {
-		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a payment reference, a seat or a name.")
+		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a reference, a seat or a name.")
 	}
 	if err := holdfast.CheckText("query.q", text, holdfast.MaxEmailLength); err != nil {
 		return nil, err
@@ -83,11 +84,16 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 		}
 		hits = append(hits, more...)
 	}
+	named, hasMore, err := a.findByReference(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	hits = append(hits, named...)
 	paid, err := a.Overview.BookingsByReference(ctx, text, maxHits+1)
 	if err != nil {
 		return nil, err
 	}
-	hasMore := len(paid) > maxHits
+	hasMore = hasMore || len(paid) > maxHits
 	for _, b := range paid[:min(len(paid), maxHits)] {
 		hits = append(hits, bookingHit(b, "paymentReference"))
 	}
@@ -144,10 +150,7 @@ func (a *api) findByID(ctx context.Context, text string, _ holdfast.ID) (hits []
 		},
 		func() (hitBody, error) {
 			l, err := a.Seats.GetLock(ctx, id)
-			return hitBody{
-				Kind: kindLock, ID: l.ID.String(), MatchedBy: byID, Status: string(l.Status), Seats: l.Seats,
-				EventID: formatID(l.EventID), UserID: Customer{l.UserID, l.Holder}.userID(), Holder: l.Holder, BookingID: formatID(l.BookingID),
-			}, err
+			return lockHit(l, byID), err
 		},
 		func() (hitBody, error) {
 			u, err := a.Users.GetUser(ctx, id)
@@ -213,6 +216,34 @@ func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]h
 		Kind: kindSeat, ID: s.SeatID, MatchedBy: kindSeat, Name: strings.Join([]string{s.Section, s.Row, s.Label}, ", "), Status: string(s.State),
 		EventID: event.String(), LockID: formatID(s.LockID), BookingID: formatID(s.BookingID),
 	}}, nil
+}
+
+// findByReference finds what the shop calls so.
+func (a *api) findByReference(ctx context.Context, text string) (hits []hitBody, hasMore bool, err error) {
+	const byReference = "reference"
+	if utf8.RuneCountInString(text) > holdfast.MaxShopReferenceLength {
+		return nil, false, nil
+	}
+	page := holdfast.Page{Size: maxHits}
+	bookings, moreBookings, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{Reference: text}, page)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, b := range bookings {
+		hits = append(hits, bookingHit(b, byReference))
+	}
+	locks, moreLocks, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{Reference: text}, page)
+	for _, l := range locks {
+		hits = append(hits, lockHit(l, byReference))
+	}
+	return hits, moreBookings+moreLocks != "", err
+}
+
+func lockHit(l holdfast.Lock, matchedBy string) hitBody {
+	return hitBody{
+		Kind: kindLock, ID: l.ID.String(), MatchedBy: matchedBy, Status: string(l.Status), Seats: l.Seats,
+		EventID: formatID(l.EventID), UserID: Customer{l.UserID, l.Holder}.userID(), Holder: l.Holder, BookingID: formatID(l.BookingID),
+	}
 }
 
 func bookingHit(b holdfast.Booking, matchedBy string) hitBody {

@@ -41,7 +41,7 @@ func New(p *pipeline.Pipeline, plans *Plans, maxTTL time.Duration) *Service {
 // UNAVAILABLE means that no seats are locked. After OUTCOME_UNKNOWN the same request with the same key
 // returns the lock if it was made.
 func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
-	r.Wish = r.Wish.Clone() // the caller may change it after the check
+	r.Wish, r.ShopData = r.Wish.Clone(), r.Own() // the caller may change them after the check
 	if r.Seats, err = r.Wish.Count(r.Seats); err != nil {
 		return holdfast.Lock{}, false, err
 	}
@@ -52,6 +52,9 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 		return holdfast.Lock{}, false, err
 	}
 	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
+		return holdfast.Lock{}, false, err
+	}
+	if err := r.ShopData.Check("body"); err != nil {
 		return holdfast.Lock{}, false, err
 	}
 	c := inventory.Acquire{LockRequest: r, LockID: mongodb.NewID()}
@@ -90,6 +93,17 @@ func (s *Service) ExtendLock(ctx context.Context, id ID, until holdfast.Until) (
 	return orZero(result.Lock), err
 }
 
+// UpdateLock changes the reference and the metadata of a lock, in any status. It refuses with LOCK_NOT_FOUND, or
+// VALIDATION_FAILED for a change that breaks the limits of holdfast.ShopData.
+func (s *Service) UpdateLock(ctx context.Context, id ID, c holdfast.ShopDataChange) (holdfast.Lock, error) {
+	c = c.Clone() // the caller may change its values after the check
+	if err := c.Check("body"); err != nil {
+		return holdfast.Lock{}, err
+	}
+	result, err := s.pipeline.Do(ctx, inventory.UpdateLock{LockID: id, Change: c})
+	return orZero(result.Lock), err
+}
+
 // GetLock returns a lock in its present state, or LOCK_NOT_FOUND.
 func (s *Service) GetLock(ctx context.Context, id ID) (holdfast.Lock, error) {
 	return s.store.Lock(ctx, id)
@@ -121,6 +135,7 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 func (s *Service) CreateEventOnce(
 	ctx context.Context, n holdfast.NewEvent, key holdfast.CreationKey,
 ) (e holdfast.Event, replayed bool, err error) {
+	n.ShopData = n.Own() // the caller may change it after the check
 	hash := n.Hash()
 	sections, err := s.seat(ctx, &n)
 	if err != nil {
@@ -144,11 +159,15 @@ func (s *Service) CreateEventOnce(
 	if err := holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength); err != nil {
 		return holdfast.Event{}, false, err
 	}
+	if err := n.ShopData.Check("body"); err != nil {
+		return holdfast.Event{}, false, err
+	}
 	now := s.now().UTC().Truncate(time.Millisecond)
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: holdfast.Instant(n.EventDate),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
 		Seating: n.Seating, Sections: sections, LatePayments: late, SaleStartsAt: n.SaleStartsAt, SaleEndsAt: n.SaleEndsAt,
+		ShopData: n.ShopData,
 	}
 	if e.ID.IsZero() {
 		e.ID = mongodb.NewID()
@@ -221,6 +240,9 @@ func checkChange(c holdfast.EventChange) error {
 		return holdfast.RefuseInput("body.seatingPlanId", "The ID must not be all zeros. Give the ID of a seating plan.")
 	}
 	if err := checkSections(c.Sections); err != nil {
+		return err
+	}
+	if err := c.ShopData.Check("body"); err != nil {
 		return err
 	}
 	if s := c.Status; s != nil && !slices.Contains(holdfast.EventStatuses(), *s) {
