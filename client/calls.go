@@ -47,6 +47,14 @@ type Event struct {
 	AccessiblePolicy string `json:"accessiblePolicy"`
 	// Sections are its areas of general admission, in the plan's order, with their capacities in this event.
 	Sections []SectionCapacity `json:"sections"`
+	ShopData
+}
+
+// ShopData is what a shop keeps with an event, a lock or a booking. Only keys may set and read it; lists filter by the
+// reference.
+type ShopData struct {
+	Reference string            `json:"reference,omitempty"` // the shop's own name for it
+	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
 // SectionCapacity is the number of seats of an area of general admission.
@@ -80,6 +88,7 @@ type Lock struct {
 	CreatedAt      time.Time `json:"createdAt"`
 	// Places are the places of the seats, in plan order; nil if the event has no seating plan.
 	Places []Place `json:"places"`
+	ShopData
 	// Replayed is true if an earlier request with the same key acquired the lock.
 	Replayed bool `json:"-"`
 }
@@ -100,6 +109,7 @@ type Booking struct {
 	UpdatedAt        time.Time `json:"updatedAt"`
 	// Places are as in the booking's lock.
 	Places []Place `json:"places"`
+	ShopData
 }
 
 // CreateUser creates a user. Its retries create one user. After an error without a code, and
@@ -174,6 +184,7 @@ type NewEvent struct {
 	// Of an event with a seating plan; "" means the default.
 	OrphanRule       string `json:"orphanRule,omitempty"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
+	ShopData
 	// IdempotencyKey makes repeated requests create one event, for 24 h. If it is "", the
 	// client generates a key for the call.
 	IdempotencyKey string `json:"idempotencyKey"`
@@ -253,6 +264,37 @@ type EventChange struct {
 	SeatingPlanID *string `json:"seatingPlanId,omitempty"`
 	// Sections are new capacities of areas of general admission, by their keys; the others stay.
 	Sections []SectionCapacity `json:"sections,omitempty"`
+
+	ShopDataChange `json:"-"`
+}
+
+// ShopDataChange changes a reference and metadata; what is nil stays.
+type ShopDataChange struct {
+	Reference *string // "" removes it
+	// Metadata is merged key by key; a nil value removes its key.
+	Metadata map[string]*string
+	// WithoutMetadata removes all metadata. Metadata has to be nil.
+	WithoutMetadata bool
+}
+
+// shopFields are the fields of a ShopDataChange in a request. A nil pointer is null there.
+type shopFields struct {
+	Reference any `json:"reference,omitempty"`
+	Metadata  any `json:"metadata,omitempty"`
+}
+
+func (c ShopDataChange) fields() (f shopFields) {
+	switch {
+	case c.Reference == nil:
+	case *c.Reference == "":
+		f.Reference = (*string)(nil)
+	default:
+		f.Reference = c.Reference
+	}
+	if c.WithoutMetadata || c.Metadata != nil {
+		f.Metadata = c.Metadata
+	}
+	return f
 }
 
 // SaleTime is a time in EventChange; the zero time removes what the event has.
@@ -270,8 +312,25 @@ func (t SaleTime) MarshalJSON() ([]byte, error) {
 // OutcomeUnknown, it may be changed. The client does not retry then, because another caller may have changed
 // the event since.
 func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange) (e Event, err error) {
-	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: change, notIdempotent: true}, &e)
+	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: struct {
+		EventChange
+		shopFields
+	}{change, change.fields()}, notIdempotent: true}, &e)
 	return e, err
+}
+
+// UpdateLock changes the reference and the metadata of a lock, in any status. After an error it is as with UpdateEvent.
+func (c *Client) UpdateLock(ctx context.Context, id string, change ShopDataChange) (l Lock, err error) {
+	path := inEvent(c.event, "/locks/") + url.PathEscape(id)
+	_, err = c.call(ctx, request{method: http.MethodPatch, path: path, body: change.fields(), notIdempotent: true}, &l)
+	return l, err
+}
+
+// UpdateBooking is UpdateLock for a booking.
+func (c *Client) UpdateBooking(ctx context.Context, id string, change ShopDataChange) (b Booking, err error) {
+	path := inEvent(c.event, "/bookings/") + url.PathEscape(id)
+	_, err = c.call(ctx, request{method: http.MethodPatch, path: path, body: change.fields(), notIdempotent: true}, &b)
+	return b, err
 }
 
 // CancelEvent cancels an event for good, and returns the ID of the run of the job event-cancel that releases its locks,
@@ -297,6 +356,7 @@ type LockRequest struct {
 	Section         string
 	ExpiresAt       time.Time
 	TTL             time.Duration
+	ShopData
 	// IdempotencyKey makes repeated requests acquire one lock. If it is "", the client
 	// generates a key, which is in Lock.IdempotencyKey.
 	IdempotencyKey string
@@ -317,6 +377,7 @@ func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err er
 	wish.addTo(body)
 	setTime(body, "expiresAt", r.ExpiresAt)
 	setSeconds(body, "ttlSeconds", r.TTL)
+	r.ShopData.addTo(body)
 	header, err := c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/locks"), body: body}, &l)
 	l.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return l, err
@@ -329,6 +390,15 @@ func setCustomer(body map[string]any, user, holder string) {
 	}
 	if holder != "" {
 		body["holder"] = holder
+	}
+}
+
+func (d ShopData) addTo(body map[string]any) {
+	if d.Reference != "" {
+		body["reference"] = d.Reference
+	}
+	if len(d.Metadata) > 0 {
+		body["metadata"] = d.Metadata
 	}
 }
 
@@ -369,6 +439,7 @@ type BookingRequest struct {
 	Holder                  string // in place of UserID
 	PaymentExpiresAt        time.Time
 	PaymentTTL              time.Duration
+	ShopData                // what is none is the lock's
 }
 
 // CreateBooking books the seats of a lock. If the lock already has a booking, it
@@ -378,6 +449,7 @@ func (c *Client) CreateBooking(ctx context.Context, r BookingRequest) (b Booking
 	setCustomer(body, r.UserID, r.Holder)
 	setTime(body, "paymentExpiresAt", r.PaymentExpiresAt)
 	setSeconds(body, "paymentTtlSeconds", r.PaymentTTL)
+	r.ShopData.addTo(body)
 	_, err = c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/bookings"), body: body}, &b)
 	return b, err
 }
@@ -405,7 +477,7 @@ func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) 
 
 // Filter selects items of a list. A nil field does not filter; an empty one is refused,
 // because it may be an ID that was never set.
-type Filter struct{ EventID, UserID, Holder, Status *string }
+type Filter struct{ EventID, UserID, Holder, Status, Reference *string }
 
 // ListEvents iterates over all events, and reads page after page. The iteration ends
 // at the first error.
@@ -444,7 +516,9 @@ func post[T any](ctx context.Context, c *Client, path, id, action string, body a
 }
 
 func list[T any](ctx context.Context, c *Client, path string, f Filter) iter.Seq2[T, error] {
-	return listBy[T](ctx, c, path, map[string]*string{"eventId": f.EventID, "userId": f.UserID, "holder": f.Holder, "status": f.Status})
+	return listBy[T](ctx, c, path, map[string]*string{
+		"eventId": f.EventID, "userId": f.UserID, "holder": f.Holder, "status": f.Status, "reference": f.Reference,
+	})
 }
 
 func listBy[T any](ctx context.Context, c *Client, path string, filters map[string]*string) iter.Seq2[T, error] {

@@ -35,6 +35,9 @@ type eventLine struct {
 
 	SaleStartsAt time.Time `json:"saleStartsAt,omitzero"`
 	SaleEndsAt   time.Time `json:"saleEndsAt,omitzero"`
+
+	Reference string            `json:"reference,omitempty"`
+	Metadata  map[string]string `json:"metadata,omitempty"`
 }
 
 // capacityLine is the capacity of an area of general admission.
@@ -50,6 +53,7 @@ func newEventLine(e holdfast.Event) eventLine {
 		OrphanRule: string(e.Seating.OrphanRule), AccessiblePolicy: string(e.Seating.AccessiblePolicy),
 		LatePayments: string(e.LatePayments.Policy), LatePaymentSeconds: &e.LatePayments.Seconds,
 		SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
+		Reference: e.Reference, Metadata: e.Metadata,
 	}
 	for _, s := range e.Sections {
 		line.Sections = append(line.Sections, capacityLine(s))
@@ -65,6 +69,7 @@ func (l eventLine) newEvent() (n holdfast.NewEvent, err error) {
 		Seating: holdfast.Seating{
 			OrphanRule: holdfast.OrphanRule(l.OrphanRule), AccessiblePolicy: holdfast.AccessiblePolicy(l.AccessiblePolicy),
 		},
+		ShopData: holdfast.ShopData{Reference: l.Reference, Metadata: l.Metadata},
 	}
 	if l.ID != "" {
 		if n.ID, err = holdfast.ParseID(l.ID); err != nil {

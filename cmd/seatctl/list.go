@@ -24,17 +24,18 @@ type kind struct {
 var kinds = map[string]kind{
 	"events": {
 		path: "/api/events", columns: []string{
-			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt",
+			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt", "reference",
 		},
+		filters: []string{"reference"},
 	},
 	"locks": {
-		path: "/api/locks", columns: []string{"id", "eventId", "userId", "holder", "seats", "status", "expiresAt", "bookingId"},
-		filters: []string{"event", "user", "holder", "status"},
+		path: "/api/locks", columns: []string{"id", "eventId", "userId", "holder", "seats", "status", "expiresAt", "bookingId", "reference"},
+		filters: []string{"event", "user", "holder", "status", "reference"},
 	},
 	"bookings": {
 		path:    "/api/bookings",
-		columns: []string{"id", "lockId", "eventId", "userId", "holder", "seats", "status", "paymentExpiresAt", "paymentReference"},
-		filters: []string{"event", "user", "holder", "status"},
+		columns: []string{"id", "lockId", "eventId", "userId", "holder", "seats", "status", "paymentExpiresAt", "paymentReference", "reference"},
+		filters: []string{"event", "user", "holder", "status", "reference"},
 	},
 	"payments": {
 		path: "/api/payments",
@@ -61,7 +62,7 @@ type listCmd struct {
 	Holder    *string `help:"List only items of this holder: locks and bookings."`
 	Booking   *string `placeholder:"ID" help:"List only payments of this booking."`
 	Status    *string `help:"List only items with this status, such as ACTIVE: locks, bookings and payments."`
-	Reference *string `help:"List only payments with this reference of the provider."`
+	Reference *string `help:"List only items with this reference: of payments, the provider's; of events, locks and bookings, the shop's."`
 	Provider  *string `help:"List only payments of this provider."`
 	Limit     limit   `default:"50" help:"Maximum number of items; 0 for all."`
 

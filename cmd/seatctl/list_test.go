@@ -118,8 +118,9 @@ func TestList_SaysWhatIsWrong(t *testing.T) {
 		says string
 	}{
 		"dance":                            {2, "must be one of"},
-		"events --status CLOSED":           {2, "--status does not apply to events, which have no filters"},
-		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --holder, --status"},
+		"events --status CLOSED":           {2, "--status does not apply to events: use --reference"},
+		"plans --status CLOSED":            {2, "--status does not apply to plans, which have no filters"},
+		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --holder, --status, --reference"},
 		"locks --event x":                  {2, "query.eventId"},
 		"locks --user=":                    {2, "query.userId"},
 		"bookings --status active":         {2, "query.status"},

@@ -2,7 +2,7 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
-import { badge, customerLink, eventLink, idLink, lines, seats, time } from "./format.js";
+import { badge, customerLink, eventLink, idLink, lines, seats, shopLines, time } from "./format.js";
 import { historyCard, subjectsOf } from "./history.js";
 import { bookingColumns, listPage } from "./lists.js";
 import { callIfExists, card, load } from "./parts.js";
@@ -33,6 +33,7 @@ export async function bookingPage(page) {
       ["Customer", customerLink(booking)],
       ["Lock", el("span", {}, idLink("locks", booking.lockId), " ", lock === null ? "was removed" : badge(lock.status))],
       ["Seats", seats(booking)],
+      ...shopLines(booking),
       ["Payment reference", (booking.paymentReference ?? "none") + (booking.late ? " (a late payment)" : "")],
       ["Payment until", time(booking.paymentExpiresAt)],
       ["Created", time(booking.createdAt)],

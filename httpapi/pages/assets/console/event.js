@@ -4,7 +4,7 @@ import { call } from "../api.js";
 import { el, part, setNumber, setText, updateList } from "../dom.js";
 import { seatsCard } from "./event_seats.js";
 import { settingsCard } from "./event_settings.js";
-import { idLink, lines, setBadge, time } from "./format.js";
+import { idLink, lines, setBadge, shopLines, time } from "./format.js";
 import { bookingColumns, lockColumns, shortList } from "./lists.js";
 import { inOrder, keepUp, kindCard, load } from "./parts.js";
 import { link, setTitle } from "./router.js";
@@ -45,6 +45,7 @@ function stateOf(event) {
     ["ID", el("code", { textContent: event.id })],
     ["Date", date],
     ["Seating plan", idLink("plans", event.seatingPlanId)],
+    ...shopLines(event),
     ["Created", time(event.createdAt)],
     ["Seats by their state", el("a", { href: link(`reports/${event.id}`), textContent: "Report of this event" })],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));

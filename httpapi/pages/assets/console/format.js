@@ -72,6 +72,12 @@ export function seats(of) {
   return el("span", { title: places.join(", ") }, `${text}: `, el("span", { className: "soft", textContent: shown }));
 }
 
+// shopLines returns the lines of what a shop keeps with an event, a lock or a booking.
+export const shopLines = ({ reference, metadata = {} }) => [
+  ["Reference", reference ?? "none"],
+  ...Object.entries(metadata).map(([key, value]) => [key, el("span", { textContent: value })]),
+];
+
 // lines is a list of names and values.
 export const lines = (...pairs) => el("dl", { className: "facts" }, ...pairs.map(([name, value]) =>
   el("div", {}, el("dt", { textContent: name }), el("dd", {}, value ?? "–"))));

@@ -14,6 +14,7 @@ export const lockColumns = [
   { name: "Customer", cell: customerLink },
   { name: "Seats", cell: seats },
   { name: "Status", cell: (l) => badge(l.status) },
+  { name: "Reference", cell: (l) => l.reference ?? "–" },
   { name: "Booking", cell: (l) => idLink("bookings", l.bookingId) },
   { name: "Created", cell: (l) => time(l.createdAt) },
   { name: "Expires", cell: (l) => time(l.expiresAt) },
@@ -25,6 +26,7 @@ export const bookingColumns = [
   { name: "Customer", cell: customerLink },
   { name: "Seats", cell: seats },
   { name: "Status", cell: (b) => badge(b.status) },
+  { name: "Reference", cell: (b) => b.reference ?? "–" },
   { name: "Payment reference", cell: (b) => b.paymentReference ?? "–" },
   { name: "Created", cell: (b) => time(b.createdAt) },
   { name: "Changed", cell: (b) => time(b.updatedAt) },
@@ -38,17 +40,18 @@ export function query(parameters) {
   return new URLSearchParams(filled).toString();
 }
 
-// listPage is a page with one list, its filters by event, customer and status, and links to its next page.
+// listPage is a page with one list, its filters by event, customer, status and reference, and links to its next page.
 export async function listPage(page, { path, title, columns, statuses, empty }) {
-  const { eventId = "", userId = "", holder = "", status = "", pageToken = "" } = page.query;
-  const filters = { eventId, userId, holder, status };
+  const { eventId = "", userId = "", holder = "", status = "", reference = "", pageToken = "" } = page.query;
+  const filters = { eventId, userId, holder, status, reference };
   const id = (name, value) => el("input", { name, value, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
   const body = el("div");
   page.root.append(card(title, [], form({ className: "fields" }, (fields) => {
     goTo(path, Object.fromEntries(Object.keys(filters).map((name) => [name, name === "holder" ? fields[name].value : fields[name].value.trim()])));
   }, field("Event ID", id("eventId", eventId)), field("User ID", id("userId", userId)),
   field("Holder", el("input", { name: "holder", value: holder, maxLength: 256, autocomplete: "off", spellcheck: false })),
-  field("Status", select("status", status, [["", "all"], ...statuses])), el("button", { className: "primary", textContent: "Filter" })), body));
+  field("Status", select("status", status, [["", "all"], ...statuses])),
+  field("Reference", el("input", { name: "reference", value: reference, maxLength: 128, autocomplete: "off" })), el("button", { className: "primary", textContent: "Filter" })), body));
   const read = () => call("GET", `/api/${path}?${query({ ...filters, pageSize, pageToken })}`);
   await load(page, body, read, ({ items, nextPageToken }) => {
     const pages = el("p", { className: "buttons" });

@@ -3,7 +3,7 @@
 import { ApiError, call } from "../api.js";
 import { el } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
-import { badge, count, customerLink, eventLink, idLink, lines, seats, time } from "./format.js";
+import { badge, count, customerLink, eventLink, idLink, lines, seats, shopLines, time } from "./format.js";
 import { historyCard, subjectsOf } from "./history.js";
 import { listPage, lockColumns } from "./lists.js";
 import { act, card, load } from "./parts.js";
@@ -27,6 +27,7 @@ export async function lockPage(page) {
       ["Customer", customerLink(lock)],
       ["Booking", idLink("bookings", lock.bookingId)],
       ["Seats", seats(lock)],
+      ...shopLines(lock),
       ["Idempotency key", lock.idempotencyKey ?? "none"],
       ["Created", time(lock.createdAt)],
       ["Expires", time(lock.expiresAt)]), problem);

@@ -1,4 +1,4 @@
-// The search: by ID, e-mail, holder, payment reference, name or, within an event, by seat.
+// The search: by ID, e-mail, holder, reference, name or, within an event, by seat.
 
 import { call } from "../api.js";
 import { byID, el } from "../dom.js";
@@ -8,7 +8,7 @@ import { card, field, form, load, table } from "./parts.js";
 import { goTo, link, setTitle } from "./router.js";
 
 const paths = { event: "events", user: "users", lock: "locks", booking: "bookings", payment: "payments", "seating-plan": "plans" };
-const how = { id: "its ID", holder: "its text", email: "the e-mail address", paymentReference: "the payment reference", seat: "the seat's ID", name: "a part of the name" };
+const how = { id: "its ID", holder: "its text", email: "the e-mail address", reference: "the shop's reference", paymentReference: "the payment reference", seat: "the seat's ID", name: "a part of the name" };
 
 function target(hit) {
   if (hit.kind === "seat") return el("a", { href: link(`events/${hit.eventId}`, { seat: hit.id }), textContent: `Seat ${hit.id}` });
@@ -37,7 +37,7 @@ export async function searchPage(page) {
   const id = el("input", { name: "eventId", value: eventId, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
   page.root.append(card("Search", [], form({ className: "fields" },
     (fields) => goTo("search", { q: fields.q.value.trim(), eventId: fields.eventId.value.trim() }),
-    field("ID, e-mail, payment reference, seat or name", el("input", { name: "q", value: q, maxLength: 254, required: true, autocomplete: "off" }), "query.q"),
+    field("ID, e-mail, reference, seat or name", el("input", { name: "q", value: q, maxLength: 254, required: true, autocomplete: "off" }), "query.q"),
     field("Event ID, for a seat", id, "query.eventId"),
     el("button", { className: "primary", textContent: "Search" })),
   el("p", { className: "soft small", textContent: "The whole text has to match; of the name of an event or a user, a part." }), result));
