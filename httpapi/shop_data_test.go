@@ -192,7 +192,7 @@ func TestShopData_OfAnEvent(t *testing.T) {
 	}
 }
 
-// The reference and metadata of a lock and its booking are kept as given, found by the reference, and told of.
+// The reference and metadata of a lock and its booking are kept as given and found by the reference, and changes have them.
 func TestShopData_OfALockAndItsBooking(t *testing.T) {
 	t.Parallel()
 	s := open(t)
