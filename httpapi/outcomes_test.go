@@ -56,6 +56,7 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"update-event": `{"name":"E"}`,
 		"acquire-lock": `{"eventId":"` + id + `","userId":"` + id + `","seats":1}`,
 		"extend-lock":  `{"ttlSeconds":60}`,
+		"update-user":  `{"name":"B"}`,
 		"update-lock":  `{"reference":"A"}`, "update-booking": `{"reference":"A"}`,
 		"create-booking": `{"eventId":"` + id + `","userId":"` + id + `","lockId":"` + id + `"}`,
 		"pay-booking":    `{"paymentTtlSeconds":60}`,
