@@ -30,7 +30,7 @@ type changeBody struct {
 	DataSchema      string `json:"dataschema" format:"uri"`
 	Data            any    `json:"data" doc:"The resource as its route would have answered right after the change, without idempotencyKey."`
 
-	Actor     string `json:"actor,omitempty" doc:"The name of the key, the user of a token, or the job."`
+	Actor     string `json:"actor,omitempty" doc:"The name of the key, the claim holder or sub of a token, or the job."`
 	RequestID string `json:"requestid,omitempty"`
 	RunID     string `json:"runid,omitempty" doc:"The run of the job that made the change."`
 }

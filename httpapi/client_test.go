@@ -93,10 +93,21 @@ func TestClient_ActsForHolders(t *testing.T) {
 	if _, err := s.ConfirmBooking(ctx, booking.ID, "r"); err != nil {
 		t.Error(err)
 	}
+	other, err := s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, Holder: "another", Seats: 1})
+	if err == nil {
+		_, err = s.CreateBooking(ctx, client.BookingRequest{LockID: other.ID, EventID: event.ID, Holder: "another", PaymentTTL: time.Minute})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := 0
 	for found, err := range s.ListBookings(ctx, client.Filter{Holder: &cart}) {
-		if err != nil || found.ID != booking.ID {
+		if listed++; err != nil || found.ID != booking.ID {
 			t.Errorf("%+v, %v", found, err)
 		}
+	}
+	if listed != 1 {
+		t.Errorf("%d bookings are listed", listed)
 	}
 	_, err = s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Holder: cart, Seats: 2})
 	if !client.Is(err, client.ValidationFailed) {

@@ -3,8 +3,8 @@
 // a page that shows it offline. It also serves the console and the demo shop.
 //
 // Every request is checked in one order: the key or token and its scope, the
-// rate of the key or the token's user, the shape, the rate of the user that a key
-// names. The services then check existence and owner, repeats, the booking, the
+// rate of the key or the token's customer, the shape, the rate of the customer that a
+// key names. The services then check existence and owner, repeats, the booking, the
 // lock and the event. The body is read after the rate was checked, and before the
 // request takes one of the slots for requests in flight (admission.go).
 //

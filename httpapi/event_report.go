@@ -154,7 +154,10 @@ func (a *api) registerReportRoute() {
 }
 
 func (a *api) eventReport(ctx context.Context, in *reportQuery) (*huma.StreamResponse, error) {
-	if err := a.reportSemaphore.acquire(ctx, "The report"); err != nil {
+	const patience = 2 * time.Second // requests that wait hold slots that sales need
+	short, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if err := a.reportSemaphore.acquire(short, "The report"); err != nil {
 		return nil, err
 	}
 	defer a.reportSemaphore.release()

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -80,11 +81,18 @@ func TestHolders_LockBookAndPay(t *testing.T) {
 		}
 	}
 	items, _ := s.changes("pageSize=500")
+	told := 0
 	for _, c := range items {
 		data, isEvent := c["data"].(map[string]any), strings.HasPrefix(fmt.Sprint(c["subject"]), "events/")
 		if !isEvent && (data["holder"] != cart || data["userId"] != nil) {
 			t.Errorf("the change %v", c)
 		}
+		if !isEvent {
+			told++
+		}
+	}
+	if told == 0 {
+		t.Error("no change of the holder's was told")
 	}
 	testenv.CheckInvariants(t, s.w.DB.Database)
 }
@@ -329,11 +337,24 @@ func TestHolders_TokenOfEachKind(t *testing.T) {
 		"null": {"sub": user, "holder": nil}, "a number": {"sub": user, "holder": 5}, "a list": {"sub": user, "holder": []string{"a"}},
 		"an object": {"sub": user, "holder": fields{"$ne": ""}}, "too long": {"sub": user, "holder": strings.Repeat("x", 129)},
 		"long sub": {"sub": strings.Repeat("x", 129)}, "control": {"sub": "a\nb"}, "empty sub": {"sub": ""}, "none": {},
-		"zero": {"sub": strings.Repeat("0", 24)}, "sub of a number": {"sub": 5, "holder": "a"}, "another case": {"Holder": "a"},
+		"zero": {"sub": strings.Repeat("0", 24)}, "sub of a number": {"sub": 5}, "another case": {"Holder": "a"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s.in(t).want(s.in(t).call("GET", "/api/events", nil, "Authorization", holderToken(t, claims)), 401, "UNAUTHENTICATED")
 		})
+	}
+	expiry := time.Now().Add(time.Hour).Unix()
+	for _, holder := range []string{`"x\ud83c"`, "\"x\xff\"", `"x","holder":"y"`, `"x"`} { // Go reads the first two as the same text
+		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256"}`))
+		text := header + "." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"exp":%d,"holder":%s}`, expiry, holder))
+		signature, err := jwt.SigningMethodHS256.Sign(text, []byte(tokenSecret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := "Bearer " + text + "." + base64.RawURLEncoding.EncodeToString(signature)
+		if got, isValid := s.call("GET", "/api/events", nil, "Authorization", token), holder == `"x"`; (got.status == 200) != isValid {
+			t.Errorf("the holder %q: %d", holder, got.status)
+		}
 	}
 }
 

@@ -69,15 +69,23 @@ func (a *api) registerSearchRoutes() {
 }
 
 func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], error) {
-	text := strings.TrimSpace(in.Text)
-	if text == "" {
-		return nil, holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a reference, a seat or a name.")
-	}
-	if err := holdfast.CheckText("query.q", text, holdfast.MaxEmailLength); err != nil {
+	hits, err := a.findHolder(ctx, in.Text) // which may have blanks at its ends, and characters that other names don't have
+	if err != nil {
 		return nil, err
 	}
-	hits := []hitBody{}
-	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findHolder, a.findSeat} {
+	text := strings.TrimSpace(in.Text)
+	if text == "" {
+		err = holdfast.RefuseInput("query.q", "The text is blank. Give an ID, an email address, a holder, a reference, a seat or a name.")
+	} else {
+		err = holdfast.CheckText("query.q", text, holdfast.MaxEmailLength)
+	}
+	if err != nil && len(hits) > 0 {
+		return &found[searchBody]{Body: searchBody{Items: hits}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, find := range []func(context.Context, string, holdfast.ID) ([]hitBody, error){a.findByID, a.findByEmail, a.findSeat} {
 		more, err := find(ctx, text, parseID(in.EventID))
 		if err != nil {
 			return nil, err
@@ -184,18 +192,19 @@ func (a *api) findByEmail(ctx context.Context, text string, _ holdfast.ID) ([]hi
 	return []hitBody{userHit(u, "email")}, nil
 }
 
-func (a *api) findHolder(ctx context.Context, text string, _ holdfast.ID) ([]hitBody, error) {
+func (a *api) findHolder(ctx context.Context, text string) ([]hitBody, error) {
+	hits := []hitBody{}
 	f := holdfast.LockFilter{Holder: text}
 	if f.Check() != nil {
-		return nil, nil
+		return hits, nil
 	}
-	locks, _, err := a.Seats.ListLocks(ctx, f, holdfast.Page{Size: 1})
+	locks, _, err := a.Seats.ListLocks(ctx, f, holdfast.Page{})
 	if err != nil {
 		return nil, err
 	}
-	bookings, _, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{Holder: text}, holdfast.Page{Size: 1})
+	bookings, _, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{Holder: text}, holdfast.Page{})
 	if err != nil || len(locks)+len(bookings) == 0 {
-		return nil, err
+		return hits, err
 	}
 	return []hitBody{{Kind: kindHolder, ID: holdfast.HolderID(text).String(), MatchedBy: kindHolder, Holder: text}}, nil
 }

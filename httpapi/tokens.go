@@ -19,6 +19,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/config"
+	"github.com/holdfast-dev/holdfast/internal/jsonwalk"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -164,34 +165,35 @@ func (t *Tokens) Claims(token string) (c Claims, err error) {
 	}
 	claims := jwt.MapClaims{} // a struct would take a claim "Sub" for "sub"
 	_, err = t.parser.ParseWithClaims(token, claims, t.key)
-	subject, subjectErr := claims.GetSubject()
 	expiry, expiryErr := claims.GetExpirationTime()
-	if err = errors.Join(err, subjectErr, expiryErr); err != nil || expiry == nil {
+	if err = errors.Join(err, expiryErr); err != nil || expiry == nil {
 		return c, errors.Join(errInvalidToken, err)
 	}
-	holder, hasHolder := claims["holder"]
-	customer, err := customerOf(holder, hasHolder, subject)
-	if err != nil {
-		return c, err
+	// Go replaces what is not UTF-8, and halves of surrogate pairs: two customers would have the same text.
+	payload, err := base64.RawURLEncoding.DecodeString(strings.Split(token, ".")[1])
+	if err = cmp.Or(err, jsonwalk.Check(payload)); err != nil {
+		return c, errors.Join(errInvalidToken, err)
 	}
-	return Claims{Customer: customer, Actor: cmp.Or(customer.Holder, subject), Expires: expiry.Time}, nil
+	customer, actor, err := customerOf(claims)
+	return Claims{Customer: customer, Actor: actor, Expires: expiry.Time}, err
 }
 
 // customerOf returns the customer of a token: the claim holder if it is there, else sub, which is the ID of a user if it is
-// an ID, and otherwise a holder.
-func customerOf(holder any, hasHolder bool, subject string) (Customer, error) {
-	if id, err := holdfast.ParseID(subject); err == nil && !hasHolder {
-		if id.IsZero() {
-			return Customer{}, errInvalidToken
-		}
-		return Customer{UserID: id}, nil
+// an ID, and otherwise a holder. text is the claim that decided.
+func customerOf(claims jwt.MapClaims) (c Customer, text string, err error) {
+	claim, hasHolder := claims["holder"]
+	if !hasHolder {
+		claim = claims["sub"]
 	}
-	text := subject
-	if hasHolder {
-		text, _ = holder.(string)
+	text, _ = claim.(string)
+	if id, err := holdfast.ParseID(text); err == nil && !hasHolder {
+		if id.IsZero() {
+			return Customer{}, "", errInvalidToken
+		}
+		return Customer{UserID: id}, text, nil
 	}
 	if err := holdfast.CheckHolder("holder", text); err != nil {
-		return Customer{}, errors.Join(errInvalidToken, err)
+		return Customer{}, "", errors.Join(errInvalidToken, err)
 	}
-	return Customer{holdfast.HolderID(text), text}, nil
+	return Customer{holdfast.HolderID(text), text}, text, nil
 }

@@ -159,8 +159,8 @@ func TestSale_FollowsAChangeOfItsTimes(t *testing.T) {
 	}
 }
 
-// A document of other software whose end is not later than its start sells never.
-func TestSale_WithoutATimeSellsNever(t *testing.T) {
+// A document of other software whose end is not later than its start never sells.
+func TestSale_WithoutATimeNeverSells(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	now := databaseNow(w)

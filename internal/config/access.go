@@ -11,16 +11,16 @@ import (
 
 // Access holds the settings of customers' tokens, of pages of other origins, and of limits.
 type Access struct {
-	JWTSecret   Secret `name:"jwt-secret" env:"JWT_SECRET" help:"HS256 secret of customers' tokens, at least 32 bytes; a token's sub is the user, and the token is valid for this user only."`
+	JWTSecret   Secret `name:"jwt-secret" env:"JWT_SECRET" help:"HS256 secret of customers' tokens, at least 32 bytes; a token is for the customer in its claim holder or, without it, in sub."`
 	JWKSFile    string `name:"jwks-file" env:"JWKS_FILE" help:"File with the public keys of customers' tokens (a JSON Web Key Set), instead of JWT_SECRET."`
 	JWTAudience string `name:"jwt-audience" env:"JWT_AUDIENCE" help:"The aud that customers' tokens must have; any if empty. Set it if the issuer signs tokens for other programs too."`
 	JWTIssuer   string `name:"jwt-issuer" env:"JWT_ISSUER" help:"The iss that customers' tokens must have; any if empty."`
 	CORSOrigins string `name:"cors-origins" env:"CORS_ORIGINS" help:"Comma-separated origins, such as https://shop.example, whose pages may call the customers' routes with a customer's token; without API_KEYS, without a token too."`
 
 	MaxSeatsPerLock       int64 `name:"max-seats-per-lock" env:"MAX_SEATS_PER_LOCK" default:"0" help:"Maximum number of seats of a lock; 0 for no limit."`
-	MaxActiveLocksPerUser int64 `name:"max-active-locks-per-user" env:"MAX_ACTIVE_LOCKS_PER_USER" default:"0" help:"Maximum number of active locks of a user per event; 0 for no limit."`
+	MaxActiveLocksPerUser int64 `name:"max-active-locks-per-user" env:"MAX_ACTIVE_LOCKS_PER_USER" default:"0" help:"Maximum number of active locks of a customer per event; 0 for no limit."`
 	RateLimitPerKey       Rate  `name:"rate-limit-per-key" env:"RATE_LIMIT_PER_KEY" help:"Maximum rate of requests with one API key, such as 50/s or 600/m; no limit if empty."`
-	RateLimitPerUser      Rate  `name:"rate-limit-per-user" env:"RATE_LIMIT_PER_USER" help:"Maximum rate of requests by a token's user, or for the user that a lock or booking names; no limit if empty."`
+	RateLimitPerUser      Rate  `name:"rate-limit-per-user" env:"RATE_LIMIT_PER_USER" help:"Maximum rate of requests by a token's customer, or for the customer that a lock or booking names; no limit if empty."`
 	RateLimitPerAddress   Rate  `name:"rate-limit-per-address" env:"RATE_LIMIT_PER_ADDRESS" default:"50/s" help:"Maximum rate of requests without a valid key or token from one address, in this process; off for no limit. A valid key is never refused by it."`
 
 	Origins []string `kong:"-"` // parsed from CORSOrigins

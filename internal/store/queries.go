@@ -38,10 +38,11 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if e.MaxSeatsPerUser > 0 {
 		doc = append(doc, bson.E{Key: "maxSeatsPerUser", Value: e.MaxSeatsPerUser})
 	}
-	for field, t := range map[string]time.Time{saleStart: e.SaleStartsAt, saleEnd: e.SaleEndsAt} {
-		if !t.IsZero() {
-			doc = append(doc, bson.E{Key: field, Value: t})
-		}
+	if !e.SaleStartsAt.IsZero() {
+		doc = append(doc, bson.E{Key: saleStart, Value: e.SaleStartsAt})
+	}
+	if !e.SaleEndsAt.IsZero() {
+		doc = append(doc, bson.E{Key: saleEnd, Value: e.SaleEndsAt})
 	}
 	if late := e.LatePayments; late != holdfast.DefaultLatePayments() {
 		doc = append(doc, bson.E{Key: "latePayments", Value: string(late.Policy)}, bson.E{Key: "latePaymentSeconds", Value: late.Seconds})

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// The event and all pages of its locks are read at one snapshot.
+// The event and its locks are read at one snapshot.
 func TestEachSeatLock_ReadsAtOneSnapshot(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)

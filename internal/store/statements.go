@@ -131,13 +131,8 @@ func eventUpdate(w inventory.EventWrite) any {
 	if c := w.Fields; c.MaxSeatsPerUser != nil {
 		set, unset = setOrUnset(set, unset, "maxSeatsPerUser", *c.MaxSeatsPerUser)
 	}
-	for field, t := range map[string]*time.Time{saleStart: w.Fields.SaleStartsAt, saleEnd: w.Fields.SaleEndsAt} {
-		if t != nil && t.IsZero() {
-			unset = append(unset, bson.E{Key: field, Value: ""})
-		} else if t != nil {
-			set = append(set, bson.E{Key: field, Value: *t})
-		}
-	}
+	set, unset = setTime(set, unset, saleStart, w.Fields.SaleStartsAt)
+	set, unset = setTime(set, unset, saleEnd, w.Fields.SaleEndsAt)
 	set = append(set, rulesSet(w.Fields)...)
 	if c := w.Fields; c.SeatingPlanID != nil {
 		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
@@ -170,6 +165,18 @@ func setOrUnset(set, unset bson.D, field string, n int64) (bson.D, bson.D) {
 		return set, append(unset, bson.E{Key: field, Value: ""})
 	}
 	return append(set, bson.E{Key: field, Value: n}), unset
+}
+
+// setTime sets a time that a change names; a zero time is removed.
+func setTime(set, unset bson.D, field string, t *time.Time) (bson.D, bson.D) {
+	switch {
+	case t == nil:
+		return set, unset
+	case t.IsZero():
+		return set, append(unset, bson.E{Key: field, Value: ""})
+	default:
+		return append(set, bson.E{Key: field, Value: *t}), unset
+	}
 }
 
 // driftSet subtracts a drift from the counter's value at the time of the write.

@@ -45,7 +45,8 @@ func (p Plan) IsEmpty() bool {
 // and a Drift do not raise the revision. A Touch conflicts with transactions that run at the same time. A Drift
 // changes the counter, which an IfUnchanged guard notices.
 type EventWrite struct {
-	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, seating plan and rules.
+	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, times of the sale, seating
+	// plan and rules.
 	IfUnchanged *Event
 	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, at these times, has no limit per user, and has at least
 	// this many available seats. The guard of a Drift is in Drift.

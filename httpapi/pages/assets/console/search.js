@@ -37,7 +37,7 @@ export async function searchPage(page) {
   const id = el("input", { name: "eventId", value: eventId, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
   page.root.append(card("Search", [], form({ className: "fields" },
     (fields) => goTo("search", { q: fields.q.value.trim(), eventId: fields.eventId.value.trim() }),
-    field("ID, e-mail, reference, seat or name", el("input", { name: "q", value: q, maxLength: 254, required: true, autocomplete: "off" }), "query.q"),
+    field("ID, e-mail, holder, reference, seat or name", el("input", { name: "q", value: q, maxLength: 254, required: true, autocomplete: "off" }), "query.q"),
     field("Event ID, for a seat", id, "query.eventId"),
     el("button", { className: "primary", textContent: "Search" })),
   el("p", { className: "soft small", textContent: "The whole text has to match; of the name of an event or a user, a part." }), result));
