@@ -65,7 +65,7 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   const page = await open(browser, `${holdfast.url}/console`);
   const box = page.getByRole("search").getByRole("searchbox");
   const results = page.getByRole("table", { name: "What was found" });
-  const asked = card(page, "Search").getByLabel("ID, e-mail, reference, seat or name");
+  const asked = card(page, "Search").getByLabel("ID, e-mail, holder, reference, seat or name");
   for (const [text, kind, n = 1] of [[booking.id, "booking"], [lock.id, "lock"], [user.id, "user"], [user.email.toUpperCase(), "user"], ["pay-search-1", "booking", 2], [event.id, "event"]]) {
     await box.fill(text);
     await box.press("Enter");
