@@ -29,6 +29,8 @@ type eventSummaryBody struct {
 	Name           string `json:"name"`
 	Status         string `json:"status"`
 	EventDate      string `json:"eventDate,omitempty" format:"date-time"`
+	SaleStartsAt   string `json:"saleStartsAt,omitempty" format:"date-time"`
+	SaleEndsAt     string `json:"saleEndsAt,omitempty" format:"date-time"`
 	TotalSeats     int64  `json:"totalSeats"`
 	AvailableSeats int64  `json:"availableSeats"`
 	LockedSeats    int64  `json:"lockedSeats" doc:"Seats in ACTIVE locks."`
@@ -51,6 +53,8 @@ func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 		Name:           s.Name,
 		Status:         string(s.Status),
 		EventDate:      formatTime(s.EventDate),
+		SaleStartsAt:   formatTime(s.SaleStartsAt),
+		SaleEndsAt:     formatTime(s.SaleEndsAt),
 		TotalSeats:     s.TotalSeats,
 		AvailableSeats: s.AvailableSeats,
 		LockedSeats:    s.Locked,

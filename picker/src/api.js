@@ -12,8 +12,10 @@ export class Refusal extends Error {
     this.retryAfter = retryAfter; // seconds
   }
 
-  /** mayPass reports whether the same request may succeed later. */
-  get mayPass() { return this.status === 0 || this.status === 429 || this.status >= 500; }
+  /** mayPass reports whether the same request may succeed soon. The page's clock may be early for the start of a sale. */
+  get mayPass() {
+    return this.status === 0 || this.status === 429 || this.status >= 500 || (this.code === "SALE_NOT_OPEN" && this.retryAfter === 1);
+  }
 }
 
 const answerTimeout = 15_000; // ms

@@ -122,10 +122,18 @@ export class Cart {
       this.chosen.add(seat); // the server would refuse it
       return this.#hintAt(single, true);
     }
+    if (this.#isClosed()) return undefined;
     if (!this.canHave(seat)) return this.on.said(this.words.taken, seat);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
     this.chosen.add(seat);
     return this.#chose(seat, true);
+  }
+
+  // #isClosed reports, and says, that nothing more can be chosen.
+  #isClosed() {
+    const text = this.on.closed();
+    if (text !== undefined) this.on.said(text);
+    return text !== undefined;
   }
 
   #chose(seat, isChosen) {
@@ -169,7 +177,9 @@ export class Cart {
 
   /** setPlaces chooses a number of places in a section of general admission. */
   setPlaces(section, n) {
-    const others = this.size - (this.areas.get(section.number) ?? 0);
+    const had = this.areas.get(section.number) ?? 0;
+    if (n > had && this.#isClosed()) n = had;
+    const others = this.size - had;
     if (n > 0 && others + n > this.options.most) {
       this.on.said(this.words.most(this.options.most));
       n = Math.max(0, this.options.most - others);
@@ -228,6 +238,7 @@ export class Cart {
 
   /** best holds the best available seats, in place of the chosen ones. It throws the refusal of the server. */
   async best(n, options = {}) {
+    if (this.#isClosed()) throw new Refusal(0, { code: "EVENT_NOT_ON_SALE", detail: this.on.closed() });
     const places = [...this.areas.values()].reduce((a, b) => a + b, 0);
     if (places + n > this.options.most) {
       this.on.said(this.words.most(this.options.most));

@@ -9,6 +9,7 @@ import { SeatList } from "./list.js";
 import { free, taken } from "./painter.js";
 import { SeatMap } from "./map.js";
 import { Panel } from "./panel.js";
+import { Sale, saleText } from "./sale.js";
 import { Seats } from "./seats.js";
 import { css } from "./style.js";
 import { colorsOf } from "./theme.js";
@@ -272,10 +273,15 @@ export class HoldfastSeats extends HTMLElement {
         else this.#unsay("hint");
       },
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
-      refused: (refusal) => this.#fail(refusal),
+      refused: (refusal) => {
+        if (refusal.code === "EVENT_NOT_ON_SALE" || refusal.code === "SALE_NOT_OPEN") parts.sale.refresh();
+        this.#fail(refusal);
+      },
+      closed: () => this.#closed(parts),
       waiting: (refusal) => this.#parts === parts && this.#wait(refusal),
     });
     signal.addEventListener("abort", () => parts.cart.stop());
+    parts.sale = new Sale(api, event, (now, before) => this.#saleChanged(parts, now, before), signal);
     parts.feed = new Feed(api, event.id, seats, {
       changed: (list, sections) => this.#changed(list, sections),
       read: (section) => parts.cart.sectionRead(section),
@@ -335,6 +341,7 @@ export class HoldfastSeats extends HTMLElement {
     if (hall.floorsMeet) parts.map.setFloor(hall.floors[0]);
     this.#setColors();
     this.root.removeAttribute("aria-busy");
+    this.#tick(parts);
     parts.clock = setInterval(() => this.#tick(parts), 250);
     for (let delay = 1000; ; delay = Math.min(2 * delay, 15_000)) {
       try {
@@ -348,7 +355,6 @@ export class HoldfastSeats extends HTMLElement {
         if (signal.aborted) return;
       }
     }
-    if (event.status !== "ON_SALE") this.#say(w.notOnSale);
     this.#tell("ready", { event: event.id, seats: hall.seats });
     if (this.locks.length > 0 || this.#mustTell) this.#tellHeld();
   }
@@ -380,7 +386,8 @@ export class HoldfastSeats extends HTMLElement {
     } });
     const zoom = el("span", { className: "zoom" },
       button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole()));
-    return el("div", { className: "toolbar", part: "toolbar" }, toggle, floors, zoom);
+    parts.opening = el("p", { className: "sale", part: "sale", role: "timer", "aria-live": "off", hidden: true });
+    return el("div", { className: "toolbar", part: "toolbar" }, parts.opening, toggle, floors, zoom);
   }
 
   // #checkPlan loads the event again if it has another plan.
@@ -554,12 +561,27 @@ export class HoldfastSeats extends HTMLElement {
     this.#tell("holdchanged", { locks, selection, expiresAt: time === undefined ? undefined : new Date(time).toISOString() });
   }
 
-  #tick({ cart, api, panel }) {
-    if (api.clock.hasJumped()) cart.check(); // the answer corrects the clock
+  #tick(parts) {
+    const { cart, api, panel, sale, opening } = parts;
+    if (api.clock.hasJumped()) { // the answer corrects the clock
+      cart.check();
+      if (sale.state === "before") sale.refresh();
+    }
+    sale.check();
+    setText(opening, this.#closed(parts) ?? "");
+    opening.hidden = opening.textContent === "";
     panel.showTime();
     const left = cart.deadline === undefined ? Infinity : cart.deadline - api.now();
     if (left < 60_000 && this.#left >= 60_000 && this.#left < Infinity) this.#say(this.words.timeLeft("1:00"));
     this.#left = left;
+  }
+
+  // #closed is the text for an event that is not on sale; undefined while it is.
+  #closed({ api, event }) { return saleText(event, api.now(), this.words, this.lang); }
+
+  #saleChanged(parts, now, before) {
+    if (now !== "open") this.#say(this.#closed(parts), "sale");
+    else if (before !== undefined) this.#say(this.words.opened, "sale");
   }
 
   #wait(refusal) {

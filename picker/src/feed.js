@@ -1,25 +1,20 @@
 // Keeps the seats of an event as they are: reads all of them once, then follows the stream of the sections in view.
 // The server follows at most 20 sections of a listener: the others of the view are read again when their counts change.
 
-import { Refusal, pause } from "./api.js";
+import { Stream } from "./stream.js";
 
 const mostFollowed = 20; // sections of a stream
 const viewDelay = 250; // ms, until a moving view has settled
 const rereadInterval = 1500; // ms
 const mostRead = 100; // sections of one read
-const maxRefusals = 5; // one after the other, of a token that may be renewed
-const firstDelay = 500; // ms, before a second attempt to connect
-const maxDelay = 15_000; // ms
-const steadyTime = 5000; // ms; a proxy may end each stream sooner: then it is not asked for again and again
 
 export class Feed {
   #view = []; // keys of sections, the most wanted first
   #followed = "";
   #stop = new AbortController();
-  #connection = new AbortController();
+  #stream;
   #timer = 0;
   #reread = 0;
-  #lastID = "";
 
   /**
    * @param on has `changed(seats, sections)`, `read(section)` (all of its seats are as they are now), `connected(is)`, `missed()` (changes
@@ -27,30 +22,33 @@ export class Feed {
    */
   constructor(api, eventID, seats, on) {
     Object.assign(this, { api, path: `/api/events/${eventID}`, seats, on });
+    this.#stream = new Stream(api, () => this.#next(), {
+      message: (m) => this.#take(m), connected: on.connected, gone: on.gone,
+      refused: ({ status }) => { if (status === 422) on.replaced(); }, // a section is not in the event's plan any more
+    }, this.#stop.signal);
   }
 
   /** start reads all seats, and then follows them until stop is called. */
   async start() {
     await this.#read([]);
-    this.#run();
+    this.#stream.run();
   }
 
   stop() {
     clearTimeout(this.#timer);
     clearTimeout(this.#reread);
     this.#stop.abort();
-    this.#connection.abort();
   }
 
   /** reconnect tries whether the server can still be reached. */
-  reconnect() { this.#connection.abort(); }
+  reconnect() { this.#stream.reconnect(); }
 
   /** follow says which sections are in view, by their keys, the most wanted first. */
   follow(keys) {
     this.#view = keys;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      if (followed(keys) !== this.#followed) this.#connection.abort();
+      if (followed(keys) !== this.#followed) this.reconnect();
       this.#readStale();
     }, viewDelay);
   }
@@ -98,48 +96,17 @@ export class Feed {
 
   #rereadDelay = rereadInterval;
 
-  async #run() {
-    let [delay, retry] = [firstDelay, 2000];
-    let refusals = 0;
-    while (!this.#stop.signal.aborted) {
-      this.#connection = new AbortController();
-      const query = followed(this.#view);
-      if (query !== this.#followed) this.#lastID = ""; // an ID is of the same sections
-      this.#followed = query;
-      let since; // the first message: not undefined if the server was reached
-      try {
-        for await (const message of this.api.stream(`${this.path}/seats/stream${query && `?${query}`}`, this.#lastID,
-          AbortSignal.any([this.#stop.signal, this.#connection.signal]))) {
-          this.on.connected(true);
-          [delay, refusals] = [firstDelay, 0];
-          since ??= performance.now();
-          if (message.retry > 0) retry = Math.min(Number(message.retry), maxDelay);
-          this.#take(message);
-          if (message.id !== undefined) this.#lastID = message.id;
-        }
-      } catch (error) {
-        if (error.status === 422) this.on.replaced(); // a section is not in the event's plan any more
-        if (error.status === 404 || ((error.status === 401 || error.status === 403) && ++refusals === maxRefusals)) return this.on.gone(error);
-        if (error.retryAfter > 0) delay = Math.max(delay, error.retryAfter * 1000);
-        if (!isOfNetwork(error)) reportError(error);
-      }
-      if (this.#stop.signal.aborted) return;
-      if (this.#connection.signal.aborted) continue; // for other sections
-      if (since !== undefined) { // a proxy ends long answers: the next attempt shows whether the server is there
-        const isSteady = performance.now() - since >= steadyTime;
-        // Not at once: a server that restarts has ended the streams of all its listeners.
-        await pause(retry * (isSteady ? Math.random() : 1 + Math.random() / 2), this.#stop.signal);
-        continue;
-      }
-      this.on.connected(false);
-      await pause(delay * (1 + Math.random() / 2), this.#stop.signal);
-      delay = Math.min(delay * 2, maxDelay);
-    }
+  // #next is the path of the next connection.
+  #next() {
+    const query = followed(this.#view);
+    if (query !== this.#followed) this.#stream.lastID = ""; // an ID is of the same sections
+    this.#followed = query;
+    return `${this.path}/seats/stream${query && `?${query}`}`;
   }
 
   #take(message) {
     if (message.event === "reset") {
-      this.#lastID = "";
+      this.#stream.lastID = "";
       this.seats.revisions.fill(-1);
       this.on.missed();
       return this.on.replaced();
@@ -169,9 +136,6 @@ export class Feed {
     if (data.bitmap !== undefined) this.on.read(section);
   }
 }
-
-// isOfNetwork: fetch and its streams fail with a TypeError, an abort with a DOMException.
-const isOfNetwork = (error) => error instanceof Refusal || error instanceof DOMException || (error instanceof TypeError && /fetch|network|load/i.test(error.message));
 
 // followed is the stream's query for the sections of a view.
 const followed = (keys) => keys.slice(0, mostFollowed).sort().map((key) => `section=${encodeURIComponent(key)}`).join("&");

@@ -8,6 +8,7 @@ export const version = VERSION;
 export { Clock, remaining } from "./clock.js";
 export { Hall } from "./hall.js";
 export { SeatMap } from "./map.js";
+export { saleOf, saleText } from "./sale.js";
 export { blocked, free, sold, taken } from "./painter.js";
 export { colorsOf } from "./theme.js";
 export { words } from "./words.js";

@@ -74,7 +74,8 @@ canvas:active { cursor: grabbing; }
   background: var(--_ink); color: var(--_background); overflow-wrap: anywhere; pointer-events: none;
   max-height: calc(100% - 24px); overflow: hidden;
 }
-.notice { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; background: var(--_background); }
+.sale { flex: 1 0 100%; }
+.notice, .sale { margin: 0; padding: 8px 12px; border: 2px solid var(--_warn); border-radius: 6px; background: var(--_background); }
 .view .notice { position: absolute; z-index: 2; top: 8px; left: 8px; right: 8px; } /* over the map: nothing moves */
 .list { position: absolute; inset: 0; overflow: auto; border: 1px solid var(--_line); border-radius: 8px; padding: 8px 12px; }
 .list summary { padding: 8px 0; cursor: pointer; overflow-wrap: anywhere; }

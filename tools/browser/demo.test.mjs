@@ -85,6 +85,32 @@ test("the countdown goes on when the device's clock is set, and is right again a
   expectNoErrors(page);
 });
 
+test("the shop waits for the start of a sale, also if it is moved, and stops at its end", async () => {
+  const at = (seconds) => new Date(Date.now() + 1000 * seconds).toISOString();
+  const event = await holdfast.event("Not yet", 4);
+  const patch = (change) => holdfast.ask("PATCH", `/api/events/${event.id}`, change);
+  await patch({ saleStartsAt: at(3600) });
+  const page = await open(browser, `${holdfast.url}/demo`);
+  await choose(page, "Not yet");
+  await page.locator("#opening", { hasText: /^The sale begins in (59:5\d|1:00:00)\.$/ }).waitFor();
+  const lock = page.getByRole("button", { name: "Lock the seats" });
+  assert.equal(await lock.getAttribute("aria-disabled"), "true");
+  await lock.click({ force: true });
+  await page.getByRole("status").getByText("The sale begins in").waitFor();
+  await accessible(page);
+  const starts = at(4);
+  await patch({ saleStartsAt: starts });
+  await page.getByRole("status").getByText("The sale has begun.").waitFor();
+  assert.ok(Date.now() > Date.parse(starts) - 1000);
+  await holdSeats(page, 2);
+  await page.getByText("2 seats are locked for you").waitFor();
+  await patch({ saleEndsAt: at(2) });
+  await page.getByRole("status").getByText("The sale has ended.").waitFor();
+  await page.getByRole("button", { name: "Release the seats" }).click();
+  await until("nothing can be locked", async () => (await lock.getAttribute("aria-disabled")) === "true");
+  expectNoErrors(page);
+});
+
 test("a reloaded tab continues with the seats that it held", async () => {
   await holdfast.event("Again", 6);
   const page = await open(browser, `${holdfast.url}/demo`);

@@ -14,6 +14,9 @@ export const learn = (response, sentAt, answer) => clock.learn(response, sentAt,
 // sync takes a database time that was in such an answer.
 export const sync = (time, sentAt) => clock.sync(Date.parse(time), Date.parse(time), sentAt);
 
+// now is the server's clock, in ms.
+export const now = () => clock.now();
+
 // timeUntil returns the time until then in ms, negative for a past time.
 export const timeUntil = (time) => Date.parse(time) - clock.now();
 

@@ -1,8 +1,9 @@
 // The demo shop. A tab is one customer, who locks, books and pays for seats.
 
+import { saleText, words } from "/assets/holdfast-seats.js";
 import { ApiError, call, callWithRetry, key } from "./api.js";
 import * as clock from "./clock.js";
-import { byID, el, part, poll, setNumber, setText, updateList, whileOff } from "./dom.js";
+import { byID, el, part, poll, setNumber, setOff, setText, updateList, whileOff } from "./dom.js";
 import { showErrors, showToast } from "./feedback.js";
 import { findSamples, sampleOf, samples, sellSamples } from "./samples.js";
 import { subscribe } from "./stream.js";
@@ -118,6 +119,8 @@ function selectEvent(e) {
   unsubscribe();
   if (locks.length > 0 && locks[0].eventId !== e.id) leave();
   selected = e;
+  isOnSale = true;
+  setOff(byID("acquire"), false);
   session.eventID = e.id;
   saveSession();
   for (const li of byID("events").children) li.firstChild.setAttribute("aria-pressed", String(li.dataset.key === e.id));
@@ -143,7 +146,25 @@ function showSeats(e) {
   setText(byID("sale"), e.status);
   byID("sale").className = `badge ${e.status === "ON_SALE" ? "good" : "warn"}`;
   byID("bar").firstElementChild.style.width = `${(100 * taken) / e.totalSeats}%`;
+  sale = e;
+  showSale();
   byID("bar").setAttribute("aria-label", `${taken.toLocaleString("en")} of ${seatCount(e.totalSeats)} taken`);
+}
+
+let sale = {}; // of the selected event: its status and times
+let isOnSale = true;
+
+// showSale says when the sale begins, and that it has begun or ended. Before and after, nothing can be locked.
+function showSale() {
+  const text = saleText(sale, clock.now(), words, "en");
+  setText(byID("opening"), text ?? "");
+  byID("opening").hidden = text === undefined;
+  if (isOnSale !== (text === undefined)) {
+    isOnSale = !isOnSale;
+    setOff(byID("acquire"), false);
+    showToast(text ?? words.opened);
+  }
+  if (!isOnSale) setOff(byID("acquire"), true);
 }
 
 const seatCount = (n) => `${n.toLocaleString("en")} ${n === 1 ? "seat" : "seats"}`;
@@ -371,4 +392,5 @@ poll(5000, () => showErrors("shop", async () => {
 setInterval(() => {
   if (clock.hasJumped() && selected !== null) readEvent(selected.id).catch(() => {}); // the answer corrects the clock
   if (locks.length > 0) showLock();
+  if (selected !== null) showSale();
 }, 250);

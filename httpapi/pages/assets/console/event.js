@@ -1,6 +1,8 @@
 // The page of an event: its seats now, its sections, its sales, its settings, its locks and bookings.
 
+import { saleOf, saleText, words } from "/assets/holdfast-seats.js";
 import { call } from "../api.js";
+import { now } from "../clock.js";
 import { el, part, setNumber, setText, updateList } from "../dom.js";
 import { seatsCard } from "./event_seats.js";
 import { settingsCard } from "./event_settings.js";
@@ -40,8 +42,8 @@ export async function eventPage(page) {
 
 // stateOf returns what the page shows of an event at its top, and a function that shows a new summary there.
 function stateOf(event) {
-  const date = el("span");
-  const facts = kindCard("Event", event.name, [el("span", { className: "badge", "data-part": "status" })], lines(
+  const [date, sale] = [el("span"), el("span", { className: "small soft" })];
+  const facts = kindCard("Event", event.name, [sale, el("span", { className: "badge", "data-part": "status" })], lines(
     ["ID", el("code", { textContent: event.id })],
     ["Date", date],
     ["Seating plan", idLink("plans", event.seatingPlanId)],
@@ -53,6 +55,7 @@ function stateOf(event) {
   const show = (summary) => {
     setBadge(part(facts, "status"), summary.status);
     setText(facts.querySelector("h2"), summary.name);
+    setText(sale, saleOf(summary, now()) === "closed" ? "" : saleText(summary, now(), words, "en") ?? "");
     date.replaceChildren(time(summary.eventDate));
     const shown = tiles.filter(([, field]) => field !== "oversold" || summary.oversold > 0);
     updateList(list, shown, ([, field]) => field,
