@@ -153,24 +153,18 @@ func (s *shop) begin(ctx context.Context, o *order) error {
 	return s.save(o)
 }
 
-// reserve locks and books the seats. This shop has no login, and whoever types an address has not proved that it is theirs:
-// each order has a user of its own, so that no customer books for another one. A shop with accounts keeps the ID of each
-// account's user in place of it.
+// reserve locks and books the seats for a guest: the holder is the cart, because this shop has no login, and whoever types an
+// address has not proved that it is theirs. A shop with accounts names the account's customer. The reference is the number of
+// the order, by which an operator finds the booking.
 func (s *shop) reserve(ctx context.Context, o *order) (b client.Booking, err error) {
-	user, err := s.holdfast.CreateUserOnce(ctx, client.NewUser{
-		Name: o.Name, Email: strings.ToLower(o.ID) + "@guest.invalid", IdempotencyKey: o.ID,
-	})
-	if err != nil {
-		return b, err
-	}
 	lock, err := s.holdfast.AcquireLock(ctx, client.LockRequest{
-		EventID: o.EventID, UserID: user.ID, Seats: o.Seats, IdempotencyKey: o.ID,
+		EventID: o.EventID, Holder: o.ID, Seats: o.Seats, IdempotencyKey: o.ID, ShopData: client.ShopData{Reference: o.ID},
 	})
 	if err != nil {
 		return b, err
 	}
 	return s.holdfast.CreateBooking(ctx, client.BookingRequest{
-		LockID: lock.ID, EventID: o.EventID, UserID: user.ID, PaymentTTL: paymentWindow,
+		LockID: lock.ID, EventID: o.EventID, Holder: o.ID, PaymentTTL: paymentWindow,
 	})
 }
 

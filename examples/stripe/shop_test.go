@@ -326,6 +326,15 @@ func TestPages(t *testing.T) {
 	for b, err := range w.operator.ListBookings(t.Context(), client.Filter{UserID: &known.ID}) {
 		t.Errorf("whoever typed the address of a customer booked for them: %v, %v", b, err)
 	}
+	found := 0
+	for b, err := range w.operator.ListBookings(t.Context(), client.Filter{Reference: &cart}) {
+		if found++; err != nil || b.Holder != cart || b.UserID != "" || b.Seats != 3 {
+			t.Errorf("the booking of the order is %+v, %v", b, err)
+		}
+	}
+	if found != 1 {
+		t.Errorf("%d bookings have the order's number", found)
+	}
 	if got := post(complete, "https://elsewhere.example"); got != http.StatusForbidden {
 		t.Errorf("a page of another origin gets %d", got)
 	}

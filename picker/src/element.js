@@ -25,7 +25,7 @@ const numbers = new Set(); // of the maps on the page
 
 /** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
 export class HoldfastSeats extends HTMLElement {
-  static observedAttributes = ["event", "src", "user", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
+  static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
 
   #words = english;
   #token = undefined; // until the page sets it
@@ -141,11 +141,17 @@ export class HoldfastSeats extends HTMLElement {
   // #checkUser notices the token of another customer. It loads the map again if there are locks, which that customer can't change.
   async #checkUser({ api, cart }) {
     const customer = await api.customer().catch(() => undefined); // without a token the customer is not known
-    if (this.#parts?.cart !== cart || this.getAttribute("user") || customer === undefined) return;
+    if (this.#parts?.cart !== cart || this.#named !== undefined || customer === undefined) return;
     const { userId, holder } = cart.options.customer ?? {};
     if (customer.userId === userId && customer.holder === holder) return;
     cart.options.customer = customer;
     if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
+  }
+
+  // #named is the customer whom an attribute names; undefined: the token does.
+  get #named() {
+    const [userId, holder] = [this.getAttribute("user"), this.getAttribute("holder")];
+    return userId ? { userId } : holder ? { holder } : undefined;
   }
 
   #showFloorOf(seat) {
@@ -223,15 +229,14 @@ export class HoldfastSeats extends HTMLElement {
     if (!id) return this.root.replaceChildren();
     this.root.setAttribute("aria-busy", "true");
     this.root.replaceChildren(el("p", { className: "soft", textContent: this.words.loading }));
-    if (this.#token === undefined && !this.getAttribute("user")) return undefined; // without both it would be refused; the token loads
+    if (this.#token === undefined && this.#named === undefined) return undefined; // without both it would be refused; the token loads
     const api = new Api(this.getAttribute("src") ?? "", this.token);
     for (let delay = 1000; ; delay = Math.min(2 * delay, 15_000)) {
       try {
         const event = await api.call("GET", `/api/events/${encodeURIComponent(id)}`, undefined, signal);
         if (!event.seatingPlanId) throw new Refusal(422, { code: "NO_MAP", detail: this.words.noMap });
         const plan = await api.call("GET", `/api/seating-plans/${event.seatingPlanId}`, undefined, signal);
-        const userId = this.getAttribute("user");
-        const customer = userId ? { userId } : await api.customer();
+        const customer = this.#named ?? (await api.customer());
         if (!signal.aborted) await this.#build(api, event, customer, new Hall(plan), signal);
         return undefined;
       } catch (error) {

@@ -39,6 +39,32 @@ test("two tabs compete for the last seats: one buys them, the other sees them go
   expectNoErrors(ada);
 });
 
+test("a guest buys without an account, and an operator finds the order by its number", async () => {
+  const event = await holdfast.event("For guests", 4);
+  const page = await open(browser, `${holdfast.url}/demo`);
+  const asked = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname));
+  await choose(page, "For guests");
+  await holdSeats(page, 2);
+  await page.getByRole("button", { name: "Book the seats" }).click();
+  const order = /^Order (demo-[0-9a-f]{8})$/;
+  await page.getByText(order).waitFor();
+  await page.reload();
+  const [, number] = order.exec(await page.getByText(order).textContent());
+  await page.getByRole("button", { name: "Pay", exact: true }).click();
+  await page.getByText("You bought 2 seats").waitFor();
+  const holder = await page.locator("#customer").textContent();
+  const { items: [booking, ...others] } = await holdfast.ask("GET", `/api/bookings?reference=${number}`);
+  assert.deepEqual([booking.eventId, booking.holder, booking.userId, booking.status, others], [event.id, holder, undefined, "CONFIRMED", []]);
+  assert.ok(!asked.includes("/api/users"));
+  const operator = await open(browser, `${holdfast.url}/console`);
+  await operator.getByRole("search").getByRole("searchbox").fill(number);
+  await operator.getByRole("search").getByRole("searchbox").press("Enter");
+  await operator.getByRole("table", { name: "What was found" }).getByRole("link").filter({ hasText: booking.id.slice(-8) }).first().click();
+  for (const text of [holder, number]) await operator.getByRole("region", { name: "Booking", exact: true }).getByText(text).first().waitFor();
+  expectNoErrors(page);
+});
+
 test("the server's clock decides when the time runs out, and the seats come back", async () => {
   const event = await holdfast.event("Running out", 4);
   const page = await open(browser, `${holdfast.url}/demo`);

@@ -9,7 +9,7 @@ import { findSamples, sampleOf, samples, sellSamples } from "./samples.js";
 import { subscribe } from "./stream.js";
 
 const sessionName = "holdfast.demo";
-const session = JSON.parse(sessionStorage.getItem(sessionName) ?? "{}"); // userID, userName, eventID, lockIDs, bookingIDs, pendingLock
+const session = JSON.parse(sessionStorage.getItem(sessionName) ?? "{}"); // holder, eventID, lockIDs, bookingIDs, pendingLock
 const saveSession = () => sessionStorage.setItem(sessionName, JSON.stringify(session));
 
 let locks = []; // of one event: one, or one for numbered seats and one for each standing area
@@ -47,15 +47,10 @@ function logRequest(method, path, body, outcome) {
 
 // Customer
 
-async function ensureCustomer() {
-  if (session.userID === undefined) {
-    const name = `Guest ${randomHex().slice(0, 4)}`;
-    const user = await request("POST", "/api/users", { name, email: `${randomHex()}@example.com` });
-    Object.assign(session, { userID: user.id, userName: name });
-    saveSession();
-  }
-  setText(byID("customer"), session.userName);
-}
+// A guest has no account: the tab's cart is who holds the seats.
+session.holder ??= `cart-${randomHex()}`;
+saveSession();
+setText(byID("customer"), session.holder);
 
 // Events
 
@@ -178,7 +173,7 @@ function showMap(e) {
   map = null;
   sectionNames.clear();
   if (e.seatingPlanId === undefined) return;
-  map = el("holdfast-seats", { user: session.userID, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
+  map = el("holdfast-seats", { holder: session.holder, currency: "EUR", "max-seats": "8", "ttl-seconds": "300" });
   map.prices = sampleOf(e)?.prices ?? {};
   map.token = () => key.get();
   map.setAttribute("lock", (session.lockIDs ?? []).join(" "));
@@ -222,7 +217,7 @@ const inEvent = ({ eventId }) => `/api/events/${encodeURIComponent(eventId)}`;
 
 async function acquireLock(event) {
   event.preventDefault();
-  const wanted = { eventId: selected.id, userId: session.userID, seats: byID("seats").valueAsNumber, ttlSeconds: Number(byID("ttl").value) };
+  const wanted = { eventId: selected.id, holder: session.holder, seats: byID("seats").valueAsNumber, ttlSeconds: Number(byID("ttl").value) };
   await runAction(byID("acquire"), async () => {
     const idempotencyKey = idempotencyKeyFor(JSON.stringify(wanted));
     try {
@@ -244,10 +239,12 @@ function idempotencyKeyFor(wanted) {
   return session.pendingLock.key;
 }
 
+const orderNumber = () => `demo-${locks[0].id.slice(-8)}`; // one for all that is bought at once
+
 const createBooking = () => runAction(byID("book"), async () => {
   const made = [];
   for (const lock of locks) {
-    const body = { userId: session.userID, eventId: lock.eventId, lockId: lock.id, paymentExpiresAt: lock.expiresAt };
+    const body = { holder: session.holder, reference: orderNumber(), eventId: lock.eventId, lockId: lock.id, paymentExpiresAt: lock.expiresAt };
     made.push(await request("POST", `${inEvent(lock)}/bookings`, body, { idempotent: true }));
   }
   bookings = made;
@@ -329,6 +326,7 @@ function showStep() {
   else if (over) title = `Your time is over: ${event}`;
   setText(byID("lock-title"), title);
   setText(byID("places"), locks.flatMap((l) => (l.places ?? []).map(placeName)).join(" · "));
+  setText(byID("order"), bookings.length > 0 ? `Order ${bookings[0].reference ?? ""}` : "");
   setText(byID("state"), bookings[0]?.status ?? locks[0].status);
   byID("state").className = `badge ${paid ? "good" : over ? "bad" : "warn"}`;
   byID("timer").parentElement.hidden = paid;
@@ -380,7 +378,6 @@ async function prepare() {
 let isReady = false;
 poll(5000, () => showErrors("shop", async () => {
   if (!isReady) {
-    await ensureCustomer();
     await restore();
     await prepare();
     isReady = true;

@@ -17,20 +17,18 @@ byID("hold").addEventListener("click", () => byID("second").hold().catch(() => {
 byID("release").addEventListener("click", () => byID("second").release());
 byID("third").words = { bestButton: "Surprise me" };
 
-function show(id, event, user) {
-  byID(id).setAttribute("user", user);
-  byID(id).setAttribute("event", event);
+function show(id, event, customer) {
+  for (const [name, value] of Object.entries({ ...customer, event })) byID(id).setAttribute(name, value);
 }
 
 async function start() {
-  if (query.has("event")) return query.get("event") && show("first", query.get("event"), query.get("user") ?? "");
+  if (query.has("event")) return query.get("event") && show("first", query.get("event"), { user: query.get("user") ?? "" });
   const found = await sellSamples(call, await findSamples());
   const [theatre, arena] = samples.map((sample) => found.get(sample));
-  const guest = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-  const user = await call("POST", "/api/users", { name: "Guest", email: `${guest}@example.com` });
-  show("first", theatre.id, user.id);
-  show("second", theatre.id, user.id);
-  show("third", arena.id, user.id);
+  const guest = { holder: `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}` };
+  show("first", theatre.id, guest);
+  show("second", theatre.id, guest);
+  show("third", arena.id, guest);
 }
 
 start().catch((error) => {
