@@ -128,6 +128,7 @@ test("the shop waits for the start of a sale, also if it is moved, and stops at 
   await patch({ saleStartsAt: starts });
   await page.getByRole("status").getByText("The sale has begun.").waitFor();
   assert.ok(Date.now() > Date.parse(starts) - 1000);
+  await page.route("**/locks", (route) => route.fulfill({ status: 409, json: { code: "SALE_NOT_OPEN", opensAt: at(0.3) } }), { times: 1 }); // as if its clock were early
   await holdSeats(page, 2);
   await page.getByText("2 seats are locked for you").waitFor();
   await patch({ saleEndsAt: at(2) });

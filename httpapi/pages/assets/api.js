@@ -30,9 +30,10 @@ export class ApiError extends Error {
     this.keysEntered = keysEntered;
   }
 
-  // retryable means that the same request may succeed later.
+  // retryable means that the same request may succeed soon. The page's clock may be early for the start of a sale.
   get retryable() {
-    return this.status === 0 || this.status === 429 || this.status === 503;
+    const isEarly = this.code === "SALE_NOT_OPEN" && clock.timeUntil(this.problem.opensAt) < 1000;
+    return this.status === 0 || this.status === 429 || this.status === 503 || isEarly;
   }
 }
 
