@@ -31,7 +31,7 @@ func TestGeneratedClient_AcquiresALock(t *testing.T) {
 	if err != nil || user.JSON201 == nil {
 		t.Fatalf("%v %s", err, user.Body)
 	}
-	request := api.NewLock{EventId: event.JSON201.Id, UserId: user.JSON201.Id, Seats: new(int64(2))}
+	request := api.NewLock{EventId: event.JSON201.Id, UserId: &user.JSON201.Id, Seats: new(int64(2))}
 	lock, err := client.AcquireLockWithResponse(ctx, nil, request)
 	if err != nil || lock.JSON201 == nil || lock.JSON201.Status != api.LockStatusACTIVE || lock.JSON201.Seats != 2 {
 		t.Fatalf("%v %s", err, lock.Body)
