@@ -16,6 +16,7 @@ import (
 // toldRecord is a record of changes.
 type toldRecord struct {
 	Seq   int64      `bson:"seq"`
+	At    time.Time  `bson:"at"`
 	Items []toldItem `bson:"items"`
 }
 
@@ -24,14 +25,16 @@ type toldItem struct {
 	Rev     int64     `bson:"rev"`
 	Lock    *toldLock `bson:"lock"`
 	Booking *struct {
-		ID     holdfast.ID `bson:"_id"`
-		Status string      `bson:"status"`
+		ID       holdfast.ID `bson:"_id"`
+		Status   string      `bson:"status"`
+		ShopData shopData    `bson:",inline"`
 	} `bson:"booking"`
 	Payment *struct {
 		ID     holdfast.ID `bson:"_id"`
 		Status string      `bson:"status"`
 	} `bson:"payment"`
 	seq int64
+	at  time.Time
 }
 
 type toldLock struct {
@@ -41,16 +44,16 @@ type toldLock struct {
 	ExpiresAt time.Time   `bson:"expiresAt"`
 	SeatIDs   []string    `bson:"seatIds"`
 	Section   string      `bson:"section"`
+	ShopData  shopData    `bson:",inline"`
 }
 
-// checkChanges: each committed change of a lock, a booking or a payment has its record, once, in the order of its revisions,
-// and nothing else has one.
-func (c *clients) checkChanges(env *testenv.Env, final finalState) {
+// readTold reads the changes of locks, bookings and payments.
+func (c *clients) readTold(env *testenv.Env) map[holdfast.ID][]toldItem {
 	for numbered := 1; numbered > 0; {
 		var err error
 		if numbered, err = env.Changes.Number(context.Background()); err != nil {
 			c.violation("changes", "numbering: %v", err)
-			return
+			return nil
 		}
 	}
 	var eventIDs []holdfast.ID
@@ -60,12 +63,12 @@ func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 	records, err := findAll[toldRecord](env, changes.Collection, bson.D{{Key: "eventId", Value: bson.D{{Key: "$in", Value: eventIDs}}}})
 	if err != nil {
 		c.violation("changes", "%v", err)
-		return
+		return nil
 	}
 	told := map[holdfast.ID][]toldItem{}
 	for _, r := range records {
 		for _, item := range r.Items {
-			item.seq = r.Seq
+			item.seq, item.at = r.Seq, r.At
 			switch {
 			case item.Lock != nil:
 				told[item.Lock.ID] = append(told[item.Lock.ID], item)
@@ -76,16 +79,23 @@ func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 			}
 		}
 	}
+	return told
+}
+
+// checkChanges: each committed change of a lock, a booking or a payment has its record, once, in the order of its revisions,
+// and nothing else has one.
+func (c *clients) checkChanges(told map[holdfast.ID][]toldItem, final finalState) {
 	for _, l := range final.locks {
 		last := c.checkOrder("lock", l.ID, told[l.ID])
-		is := toldLock{l.ID, l.Seats, l.Status, l.ExpiresAt, l.SeatIDs, l.Section}
+		is := toldLock{l.ID, l.Seats, l.Status, l.ExpiresAt, l.SeatIDs, l.Section, l.ShopData}
 		if last == nil || !last.Lock.equals(is) {
 			c.violation("changes", "lock %s is %+v, but told was %+v", l.ID, is, told[l.ID])
 		}
 		delete(told, l.ID)
 		for _, b := range final.bookings[l.ID] {
-			if last := c.checkOrder("booking", b.ID, told[b.ID]); last == nil || last.Booking.Status != b.Status {
-				c.violation("changes", "booking %s is %s, but told was %+v", b.ID, b.Status, told[b.ID])
+			last := c.checkOrder("booking", b.ID, told[b.ID])
+			if last == nil || last.Booking.Status != b.Status || !last.Booking.ShopData.equals(b.ShopData) {
+				c.violation("changes", "booking %s is %s with %+v, but told was %+v", b.ID, b.Status, b.ShopData, told[b.ID])
 			}
 			delete(told, b.ID)
 		}
@@ -103,7 +113,7 @@ func (c *clients) checkChanges(env *testenv.Env, final finalState) {
 
 func (l toldLock) equals(o toldLock) bool {
 	return l.ID == o.ID && l.Seats == o.Seats && l.Status == o.Status && l.ExpiresAt.Equal(o.ExpiresAt) &&
-		slices.Equal(l.SeatIDs, o.SeatIDs) && l.Section == o.Section
+		slices.Equal(l.SeatIDs, o.SeatIDs) && l.Section == o.Section && l.ShopData.equals(o.ShopData)
 }
 
 // checkOrder returns the last change; nil: there is none.

@@ -23,11 +23,14 @@ func (c *clients) check(env *testenv.Env) finalState {
 	for _, v := range testenv.Violations(c.t, env.DB.Database) {
 		c.violation("invariants", "%s", v)
 	}
+	told := c.readTold(env)
+	final.beforeNotes(told)
 	c.checkAnswers(final)
+	c.checkShopData(final)
 	c.checkPayments(final)
 	c.checkTimes(final)
 	c.checkSales(final)
-	c.checkChanges(env, final)
+	c.checkChanges(told, final)
 	for event := range c.events {
 		c.checkLinearizability(event, final)
 	}

@@ -29,6 +29,7 @@ type clients struct {
 	indeterminate int // attempts without a definite answer
 	undecided     int // histories that took too long to check
 	violations    []string
+	notes         map[string]string // the lock or booking of each key of metadata; see note
 }
 
 // holderPrefix begins the holders among the customers.

@@ -31,6 +31,7 @@ const (
 	opSetRule   operation = "set orphan rule"
 	opSetHall   operation = "set hall" // another plan, other capacities, or both
 	opRefund    operation = "refund"   // of a payment that was refused; no part of the event's history
+	opNote      operation = "note"     // changes a reference or metadata; no part of the event's history
 	// These are not requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
 	// blocked seats an answer has; opReadFinal reads the documents at the end.
 	opExpire     operation = "expire"
@@ -64,6 +65,7 @@ type opInput struct {
 	capacity      int64  // that opSetHall gives the standing section; 0: none
 	until         int64  // the expiry or the payment window that is requested, 0 for none
 	saleStatus    string // of opSetStatus
+	note          string // the key of metadata that opNote adds
 	indeterminate bool   // It had no definite answer: it was executed at some time, or never.
 	final         eventState
 }

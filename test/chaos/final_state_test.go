@@ -52,6 +52,7 @@ type finalLock struct {
 	UserID    holdfast.ID `bson:"userId"` // zero: the venue's
 	SeatIDs   []string    `bson:"seatIds"`
 	Section   string      `bson:"section"`
+	ShopData  shopData    `bson:",inline"`
 }
 
 func (l finalLock) places() places { return places{seatsOf(l.SeatIDs...), l.Section} }
@@ -64,6 +65,7 @@ type finalBooking struct {
 	UpdatedAt time.Time   `bson:"updatedAt"`
 	CreatedAt time.Time   `bson:"createdAt"`
 	Late      bool        `bson:"late"`
+	ShopData  shopData    `bson:",inline"`
 }
 
 type finalPayment struct {

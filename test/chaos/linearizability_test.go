@@ -81,7 +81,7 @@ func (c *clients) eventHistory(event int, final finalState) []porcupine.Operatio
 		h.granted[inv.key] = h.granted[inv.key] || (inv.event == event && inv.op == opLock && inv.code == "" && !inv.replayed)
 	}
 	for _, inv := range c.history {
-		if inv.event != event || inv.op == opRefund {
+		if inv.event != event || inv.op == opRefund || inv.op == opNote {
 			continue
 		}
 		switch {

@@ -16,6 +16,7 @@ type nemesisReport struct {
 	webhooks                                             int // changes, to an endpoint
 	replayed, buried                                     int // deliveries to it that were planned again; buried: that were DEAD
 	streams, resets, observed                            int // by subscribers
+	notes                                                int // changes of references and metadata
 	halls                                                hallReport
 	payments                                             paymentReport
 	faults                                               map[string]int
@@ -121,14 +122,14 @@ func (r nemesisReport) String() string {
 	}
 	slices.Sort(names)
 	return fmt.Sprintf("%d rounds, %d faults, %d requests, %d refusals, %d indeterminate answers, %d committed states, %d events archived, "+
-		"%d changes told, %d webhooks, %d replayed, %d of them dead, %d states observed by subscribers in %d streams with %d resets, "+
+		"%d changes told, %d webhooks, %d replayed, %d of them dead, %d states observed by subscribers in %d streams with %d resets, %d notes, "+
 		"everything due expired within %v, %d undecided histories; "+
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
 		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
 		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
 		"%d duplicates, and %d locks ended with the sale (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.archived,
-		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.slowestExpiry.Round(time.Millisecond), r.undecided,
+		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.notes, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
 		r.halls.plans, r.halls.capacities,
 		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
@@ -139,7 +140,7 @@ func (r nemesisReport) String() string {
 
 func (r *nemesisReport) add(result roundResult) {
 	r.rounds++
-	r.requests += len(result.history)
+	r.requests, r.notes = r.requests+len(result.history), r.notes+len(result.notes)
 	r.indeterminate += result.indeterminate
 	r.undecided += result.undecided
 	r.states += result.states
@@ -177,6 +178,6 @@ func (r *nemesisReport) add(result roundResult) {
 func (r nemesisReport) isSufficient(rounds int) bool {
 	return r.requests >= 50*rounds && r.archived >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
 		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
-		r.streams >= 6*rounds && r.observed >= 6*rounds &&
+		r.streams >= 6*rounds && r.observed >= 6*rounds && r.notes >= 5*rounds &&
 		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds)
 }

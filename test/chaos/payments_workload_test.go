@@ -36,9 +36,13 @@ func (g *generator) payLate(event int, l ownLock) {
 	if g.rng.IntN(2) == 0 {
 		g.lockSeats(event, l.request.wish, l.request.seats)
 	}
-	if g.rng.IntN(3) == 0 {
+	switch g.rng.IntN(4) {
+	case 0:
 		both(func() { g.confirm(g.n, event, id, 1) }, func() { g.confirm(g.n+1, event, id, 2) })
-	} else {
+	case 1:
+		g.noteLock(g.n, event, l.id)
+		both(func() { g.confirm(g.n, event, id, 1) }, func() { g.noteLock(g.n+1, event, l.id) })
+	default:
 		g.confirm(g.n, event, id, 1)
 	}
 	if g.rng.IntN(4) > 0 {

@@ -97,7 +97,7 @@ func (g *generator) requestLock(in opInput, ttl int64) (ownLock, bool) {
 	key := fmt.Sprintf("%s-%d", sale.id, in.lock)
 	request := client.LockRequest{
 		EventID: sale.id, Seats: in.seats, IdempotencyKey: key,
-		ExpiresAt: timeOf(in.until), TTL: time.Duration(ttl) * time.Second,
+		ExpiresAt: timeOf(in.until), TTL: time.Duration(ttl) * time.Second, ShopData: client.ShopData(madeWith(key)),
 	}
 	request.UserID, request.Holder = g.customer(in.user)
 	inv := invocation{opInput: in, send: sendLock(sale, request, in.wish), target: key, key: key}
@@ -180,9 +180,22 @@ func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 	if g.rng.IntN(4) == 0 {
 		g.read(event, l)
 	}
+	note := func() { g.noteLock(g.n+1, event, l.id) }
+	switch g.rng.IntN(8) {
+	case 0:
+		note()
+	case 1:
+		both(note, func() { g.noteLock(g.n, event, l.id) })
+	case 2:
+		both(note, func() { g.extend(g.n, event, l) })
+	}
 	switch g.rng.IntN(10) {
 	case 0: // The client abandons the lock.
-	case 1, 2:
+	case 1:
+		both(func() { g.release(g.n, event, l) }, note)
+		note()
+	case 2:
+		both(func() { g.book(g.n, event, l, 0) }, note)
 		g.release(g.n, event, l)
 	case 3:
 		both(func() { g.release(g.n, event, l) }, func() { g.extend(g.n+1, event, l) })
@@ -199,6 +212,9 @@ func (g *generator) useLock(ctx context.Context, event int, l ownLock) {
 			delay(ctx, randomMillis(g.rng, 0, 40))
 			g.useBooking(event, l, bookingOf{id: id, initiated: window == 0, window: window})
 		}
+	}
+	if g.rng.IntN(6) == 0 { // It may have ended.
+		note()
 	}
 	if l.long && ctx.Err() == nil { // Without this the events would soon be sold out.
 		delay(ctx, randomMillis(g.rng, 0, 100))
@@ -257,9 +273,17 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 	confirm := func(api, reference int) func() {
 		return func() { g.confirm(api, event, b.id, reference) }
 	}
-	switch g.rng.IntN(8) {
+	note := func() { g.noteBooking(g.n+1, event, b.id) }
+	if g.rng.IntN(4) == 0 {
+		both(note, func() { g.noteBooking(g.n, event, b.id) })
+	}
+	switch g.rng.IntN(10) {
 	case 0: // The client abandons the booking.
 		return
+	case 8:
+		both(confirm(g.n, 1), note)
+	case 9:
+		both(change(g.n, opCancel), note)
 	case 1:
 		both(confirm(g.n, 1), func() { g.release(g.n+1, event, l) })
 	case 2:
@@ -278,6 +302,9 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 	}
 	if g.rng.IntN(4) == 0 {
 		g.confirm(g.n+1, event, b.id, 1+g.rng.IntN(maxReferences))
+	}
+	if g.rng.IntN(6) == 0 {
+		note()
 	}
 }
 
@@ -317,6 +344,7 @@ func (g *generator) release(api, event int, l ownLock) {
 // book returns the booking's ID, "" if it was refused.
 func (g *generator) book(api, event int, l ownLock, window int64) string {
 	request := client.BookingRequest{EventID: g.events[event].id, LockID: l.id, PaymentExpiresAt: timeOf(window)}
+	request.Reference = orderOf(l.id)
 	request.UserID, request.Holder = g.customer(l.user)
 	return g.invoke(api, invocation{opInput: opInput{op: opBook, event: event, lock: l.number, until: window}, target: l.id,
 		send: func(ctx context.Context, api *client.Client) (opOutput, error) {
