@@ -33,11 +33,12 @@ func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger
 	clock := r.Store.DB().Clock()
 	var report Report
 	bookings, logged := 0, clock()
-	err = r.Store.EachPurgeable(ctx, now.Add(-age), r.Batch, func(ctx context.Context, lockIDs []holdfast.ID) error {
+	before := now.Add(-age)
+	err = r.Store.EachPurgeable(ctx, before, r.Batch, func(ctx context.Context, lockIDs []holdfast.ID) error {
 		if err := interrupted(ctx); err != nil {
 			return err
 		}
-		purged, err := r.Store.Purge(ctx, lockIDs, now)
+		purged, err := r.Store.Purge(ctx, lockIDs, before, now)
 		if err != nil {
 			return err
 		}

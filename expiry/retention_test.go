@@ -202,12 +202,37 @@ func TestPurge_LeavesLocksThatCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.SweepLocks()
-	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, mongodb.NewID()}, time.Now())
+	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{active.ID, sold.ID, expired.ID, mongodb.NewID()}, time.Now(), time.Now())
 	if err != nil || gone.Locks != 1 || exists(t, w, "seatlocks", expired.ID) || !exists(t, w, "seatlocks", active.ID) ||
 		!exists(t, w, "seatlocks", sold.ID) {
 		t.Errorf("%+v, %v", gone, err)
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A lock that is changed after the job has listed it counts from that change. Its booking stays with it.
+func TestPurge_LeavesWhatHasChangedSince(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	lock := w.Acquire(w.Event(10), 1, testenv.Soon())
+	booking := w.Book(lock, testenv.Soon())
+	if _, err := w.Bookings.CancelBooking(w.Ctx(), booking.ID); err != nil {
+		t.Fatal(err)
+	}
+	w.Set("seatlocks", lock.ID, bson.D{{Key: "updatedAt", Value: longAgo}})
+	before := time.Now().Add(-time.Hour)
+	reference := "order"
+	if _, err := w.Seats.UpdateLock(w.Ctx(), lock.ID, holdfast.ShopDataChange{Reference: &reference}); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := w.Store.Purge(w.Ctx(), []holdfast.ID{lock.ID}, before, time.Now())
+	if err != nil || gone.Locks+gone.Bookings != 0 || w.Lock(lock.ID).Reference != reference || !exists(t, w, "bookings", booking.ID) {
+		t.Errorf("%+v, %v", gone, err)
+	}
+	w.Set("seatlocks", lock.ID, bson.D{{Key: "updatedAt", Value: longAgo}})
+	if gone, err = w.Store.Purge(w.Ctx(), []holdfast.ID{lock.ID}, before, time.Now()); err != nil || gone.Locks != 1 || gone.Bookings != 1 {
+		t.Errorf("%+v, %v", gone, err)
+	}
 }
 
 // It is not known whether a corrupt event accepts late payments, so the locks of its expired bookings stay until it is

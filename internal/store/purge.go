@@ -91,9 +91,10 @@ func (d endedDoc) behind(age string) bson.D {
 type Purged struct{ Locks, Bookings int }
 
 // Purge removes ended locks together with their ended bookings, in one transaction. A lock stays in these cases: it
-// has not ended; it has a booking that has not ended, which an operator has to check; the payment of its booking has
-// to be refunded; or the event may still accept a late payment of its booking at now, by the database's clock.
-func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged, error) {
+// has not ended, or has changed since before; it has a booking that has not ended, which an operator has to check; the
+// payment of its booking has to be refunded; or the event may still accept a late payment of its booking at now, by the
+// database's clock.
+func (s *Store) Purge(ctx context.Context, lockIDs []ID, before, now time.Time) (Purged, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
 		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))
 		if err != nil {
@@ -110,7 +111,11 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged,
 		if len(locks) == 0 {
 			return Purged{}, nil
 		}
-		removedLocks, err := s.locks().DeleteMany(ctx, mongodb.And(mongodb.In("_id", locks), mongodb.In("status", purgeable)))
+		isOld := mongodb.Not(byChange, bson.E{Key: "$gt", Value: before}) // its reference may have changed after it was listed
+		removedLocks, err := s.locks().DeleteMany(ctx, mongodb.And(mongodb.In("_id", locks), mongodb.In("status", purgeable), isOld))
+		if err == nil && int(removedLocks.DeletedCount) < len(locks) {
+			err = s.addExisting(ctx, locks, inUse)
+		}
 		if err != nil {
 			return Purged{}, err
 		}
@@ -126,6 +131,15 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID, now time.Time) (Purged,
 		}
 		return Purged{Locks: int(removedLocks.DeletedCount), Bookings: int(removedBookings.DeletedCount)}, nil
 	})
+}
+
+// addExisting adds those of some locks that exist.
+func (s *Store) addExisting(ctx context.Context, lockIDs []ID, to map[ID]bool) error {
+	existing, err := mongodb.FirstIDs(ctx, s.locks(), mongodb.In("_id", lockIDs), len(lockIDs))
+	for _, id := range existing {
+		to[id] = true
+	}
+	return err
 }
 
 // payable returns the locks of those bookings whose payment has to be refunded, or that a late payment may still
