@@ -50,6 +50,13 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), paid.ID, charge); err != nil {
 		t.Fatal(err)
 	}
+	change := holdfast.ShopDataChange{Reference: new("A-17")}
+	if _, err := env.Seats.UpdateLock(env.Ctx(), lock.ID, change); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := env.Bookings.UpdateBooking(env.Ctx(), paid.ID, change); err != nil {
+		t.Fatal(err)
+	}
 	hook, _, _, err := env.Webhooks.Create(env.Ctx(), webhooks.NewEndpoint{URL: "https://example.com/",
 		Types: []string{"holdfast.lock.*", "holdfast.booking.*"}},
 		holdfast.CreationKey{})
@@ -71,6 +78,9 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 		{args: "bookings --status CONFIRMED", want: paid.ID.String(), exclude: "INITIATED"},
 		{args: "bookings -o json", want: `"lockId": "` + paid.LockID.String()},
 		{args: "bookings --json --event " + mongodb.NewID().String(), want: "[]"},
+		{args: "locks --reference A-17", want: lock.ID.String(), exclude: other.ID.String()},
+		{args: "bookings --reference A-17 --status CONFIRMED", want: "pi_1 A-17"},
+		{args: "bookings --reference A-18 --json", want: "[]"},
 		{args: "payments --reference pi_1", want: "acme pi_1"},
 		{args: "payments --booking " + paid.ID.String() + " --provider acme", want: "1250 EUR ACCEPTED"},
 		{args: "payments --status REFUND_DUE --event " + event.String(), exclude: "ACCEPTED"},

@@ -407,6 +407,8 @@ func invalidEvents(plan string) map[string]string {
 		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                           "",
 		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                       "",
 		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                        "",
+		`{"name":"x","totalSeats":9,"reference":" A"}`:                                               "",
+		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                          "",
 	}
 }
 
@@ -423,6 +425,7 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		Sections:   []holdfast.SectionCapacity{{Key: "pit", Capacity: 25}},
 		OrphanRule: new(holdfast.OrphansRefused), AccessiblePolicy: new(holdfast.AccessibleOpen),
 		LatePayments: new(holdfast.LatePaymentsAccepted), LateSeconds: new(int64(0)),
+		ShopData: holdfast.ShopDataChange{Reference: new("A-17"), Metadata: map[string]*string{"a.b": new("x\n")}},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -453,7 +456,7 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		t.Errorf("%+v %v", e, err)
 	}
 	e, err = to.Seats.GetEvent(to.Ctx(), seated)
-	if err != nil || e.TotalSeats != 31 || e.AvailableSeats != 31 || e.Seating.PlanID.String() != copied {
+	if err != nil || e.TotalSeats != 31 || e.AvailableSeats != 31 || e.Seating.PlanID.String() != copied || !e.Same(original.ShopData) {
 		t.Errorf("%+v %v", e, err)
 	}
 	if code, again, _ := ctl(to, "", "export"); code != 0 ||
