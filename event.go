@@ -107,6 +107,29 @@ func (e Event) NeverSells() bool {
 	return !e.SaleStartsAt.IsZero() && !e.SaleEndsAt.IsZero() && !e.SaleEndsAt.After(e.SaleStartsAt)
 }
 
+// EventFilter selects events; a zero field selects all.
+type EventFilter struct {
+	Status    EventStatus
+	Reference string // of ShopData
+	// From and To select by the date: not before From, and before To. With either the list is ordered by date, then ID, and
+	// leaves out events without a date.
+	From, To time.Time
+}
+
+// Check refuses a filter that nothing can match, because it is a mistake of the caller.
+func (f EventFilter) Check() error {
+	if f.Status != "" && !slices.Contains(EventStatuses(), f.Status) {
+		return RefuseInput("query.status", "The status is not valid. Use one of %v.", EventStatuses())
+	}
+	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+		return err
+	}
+	if err := CheckTime("query.from", f.From); err != nil {
+		return err
+	}
+	return CheckTime("query.to", f.To)
+}
+
 // NewEvent asks for an event. A zero ID means a new one.
 type NewEvent struct {
 	ID              ID

@@ -479,10 +479,23 @@ func (c *Client) CancelBooking(ctx context.Context, id string) (Booking, error) 
 // because it may be an ID that was never set.
 type Filter struct{ EventID, UserID, Holder, Status, Reference *string }
 
-// ListEvents iterates over all events, and reads page after page. The iteration ends
+// EventFilter selects events. With From or To they are ordered by their date, without them by their creation.
+type EventFilter struct {
+	Status, Reference *string
+	From, To          *time.Time // the date is not before From, and before To
+}
+
+// ListEvents iterates over the events that match the filter, and reads page after page. The iteration ends
 // at the first error.
-func (c *Client) ListEvents(ctx context.Context) iter.Seq2[Event, error] {
-	return list[Event](ctx, c, "/api/events", Filter{})
+func (c *Client) ListEvents(ctx context.Context, f EventFilter) iter.Seq2[Event, error] {
+	filters := map[string]*string{"status": f.Status, "reference": f.Reference}
+	for name, t := range map[string]*time.Time{"from": f.From, "to": f.To} {
+		if t != nil {
+			text := t.UTC().Format(time.RFC3339Nano)
+			filters[name] = &text
+		}
+	}
+	return listBy[Event](ctx, c, "/api/events", filters)
 }
 
 // ListLocks iterates over the locks that match the filter, as ListEvents does.

@@ -66,16 +66,16 @@ func (in *changeFilter) filter() (f changes.Filter, err error) {
 	return f, err
 }
 
-// parseTime reads a time of a query; an empty text is the zero time.
+// parseTime reads a time of a query; an empty text is the zero time, and no other one is.
 func parseTime(where, text string) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
 	t, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil || t.Year() < 1 || t.Year() > 9999 {
+	if err != nil || holdfast.CheckTime(where, t) != nil {
 		return time.Time{}, holdfast.RefuseInput(where, "Give a time of RFC 3339, such as 2026-06-15T10:00:00Z.")
 	}
-	return t, nil
+	return timestamp{t}.utc(), nil
 }
 
 func (a *api) registerChangeRoutes() {

@@ -307,7 +307,7 @@ func TestClient_ListsReadPageAfterPage(t *testing.T) {
 			t.Errorf("an empty filter: %+v %v", lock, err)
 		}
 	}
-	for e, err := range s.ListEvents(t.Context()) {
+	for e, err := range s.ListEvents(t.Context(), client.EventFilter{}) {
 		if err != nil || e.AvailableSeats != totalSeats-640 {
 			t.Errorf("%+v %v", e, err)
 		}
@@ -363,7 +363,7 @@ func TestClient_RetriesHaveOneEffect(t *testing.T) {
 			}
 			failures.Store(0)
 			var names []string
-			for e, err := range s.ListEvents(t.Context()) {
+			for e, err := range s.ListEvents(t.Context(), client.EventFilter{}) {
 				if names = append(names, e.Name); err != nil {
 					t.Error(err)
 				}

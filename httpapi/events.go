@@ -129,6 +129,23 @@ type eventUpdate struct {
 	}
 }
 
+type eventFilter struct {
+	PageQuery
+	FilterQuery
+	ReferenceQuery
+	Status string `query:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
+	From   string `query:"from" maxLength:"40" doc:"A time of RFC 3339. Only events whose eventDate is not before it, ordered by eventDate."`
+	To     string `query:"to" maxLength:"40" doc:"A time of RFC 3339. Only events whose eventDate is before it, ordered by eventDate."`
+}
+
+func (in *eventFilter) filter() (f holdfast.EventFilter, err error) {
+	f = holdfast.EventFilter{Status: holdfast.EventStatus(in.Status), Reference: in.Reference}
+	if f.From, err = parseTime("query.from", in.From); err == nil {
+		f.To, err = parseTime("query.to", in.To)
+	}
+	return f, err
+}
+
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
 	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to,
@@ -185,8 +202,16 @@ func (a *api) registerEventRoutes() {
 	}, config.ScopeAdmin, a.createEvent)
 	route(a, huma.Operation{
 		OperationID: "list-events", Method: http.MethodGet, Path: "/api/events", Tags: tags, Summary: "List events",
-	}, scopeCustomer, func(ctx context.Context, in *PageQuery) (*list[eventBody], error) {
-		events, next, err := a.Seats.ListEvents(ctx, in.page())
+		Description: "By creation or, with from or to, by eventDate; events without a date are then left out.",
+	}, scopeCustomer, func(ctx context.Context, in *eventFilter) (*list[eventBody], error) {
+		filter, err := in.filter()
+		if err != nil {
+			return nil, err
+		}
+		if err := requireKey(ctx, in.Reference != ""); err != nil {
+			return nil, err
+		}
+		events, next, err := a.Seats.ListEvents(ctx, filter, in.page())
 		return newList(events, next, eventBodyIn(ctx)), err
 	})
 	route(a, huma.Operation{

@@ -41,6 +41,7 @@ func (FilterQuery) Resolve(ctx huma.Context) (errs []error) {
 	query := u.Query()
 	for _, filter := range []string{
 		"eventId", "userId", "holder", "reference", "status", "behind", "type", "subject", "since", "until", "actor", "targetId", "name",
+		"from", "to",
 	} {
 		if value := query.Get(filter); query.Has(filter) && (value == "" || value == zeroID && filter != "holder" && filter != "reference") {
 			errs = append(errs, &huma.ErrorDetail{

@@ -125,7 +125,7 @@ func TestShopData_WrongFieldsAreRefusedAndChangeNothing(t *testing.T) {
 		refuse(route, with(request, fields{"metadata": fields{"k": nil}}), "body.metadata.k")
 	}
 	s.in(t).want(s.call("PATCH", "/api/locks/"+lock, `{"metadata":{"a":"1","a":"2"}}`), 400, "MALFORMED_REQUEST")
-	for _, path := range []string{"locks", "bookings"} {
+	for _, path := range []string{"locks", "bookings", "events"} {
 		for _, reference := range []string{"", " a", strings.Repeat("a", 129)} {
 			s.wantInvalid(s.call("GET", "/api/"+path+"?"+url.Values{"reference": {reference}}.Encode(), nil), "query.reference")
 		}
@@ -304,7 +304,7 @@ func TestShopData_IsNotForCustomers(t *testing.T) {
 		customer.want(customer.call(method, path, fields{"reference": "A"}), 403, "FORBIDDEN")
 	}
 	shop.want(shop.call("PATCH", "/api/events/"+event, fields{"reference": "A"}), 403, "FORBIDDEN")
-	for _, path := range []string{"locks", "bookings"} {
+	for _, path := range []string{"locks", "bookings", "events"} {
 		customer.want(customer.call("GET", "/api/"+path+"?reference=secret-order", nil), 403, "FORBIDDEN")
 		customer.wantInvalid(customer.call("GET", "/api/"+path+"?reference="+strings.Repeat("a", 129), nil), "query.reference")
 	}

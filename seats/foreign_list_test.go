@@ -62,7 +62,7 @@ func TestList_LeavesOutForeignIDs(t *testing.T) {
 		}
 	}
 	wantIDs("events", walk(t, func(e holdfast.Event) holdfast.ID { return e.ID }, func(p holdfast.Page) ([]holdfast.Event, string, error) {
-		return w.Seats.ListEvents(t.Context(), p)
+		return w.Seats.ListEvents(t.Context(), holdfast.EventFilter{}, p)
 	}), events)
 	for name, filter := range map[string]holdfast.LockFilter{"none": {}, "event": {EventID: &event}, "status": {Status: "ACTIVE"}} {
 		read := func(p holdfast.Page) ([]holdfast.Lock, string, error) {

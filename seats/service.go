@@ -293,9 +293,13 @@ func (s *Service) GetEvent(ctx context.Context, id ID) (holdfast.Event, error) {
 	return s.store.Event(ctx, id)
 }
 
-// ListEvents lists events by ID, and the token of the next page.
-func (s *Service) ListEvents(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
-	return s.store.Events(ctx, page)
+// ListEvents lists events, as the filter orders them, and the token of the next page, which is for the same filter. It refuses
+// a filter with an unknown status.
+func (s *Service) ListEvents(ctx context.Context, f holdfast.EventFilter, page holdfast.Page) ([]holdfast.Event, string, error) {
+	if err := f.Check(); err != nil {
+		return nil, "", err
+	}
+	return s.store.Events(ctx, f, page)
 }
 
 // orZero is the document of a result, or the zero value after a refusal.

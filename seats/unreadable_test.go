@@ -31,7 +31,7 @@ func TestEvents_ImpossibleCountersShowNoSeat(t *testing.T) {
 			t.Errorf("%v: changed: %+v", fields, changed)
 		}
 	}
-	events, _, err := w.Seats.ListEvents(w.Ctx(), holdfast.Page{})
+	events, _, err := w.Seats.ListEvents(w.Ctx(), holdfast.EventFilter{}, holdfast.Page{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -101,7 +101,7 @@ type exportCmd struct{}
 
 func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
 	for page := (holdfast.Page{Size: holdfast.MaxPageSize}); ; {
-		events, next, err := s.Seats.ListEvents(ctx, page)
+		events, next, err := s.Seats.ListEvents(ctx, holdfast.EventFilter{}, page)
 		if err != nil {
 			return exitFailed, err
 		}

@@ -26,7 +26,7 @@ var kinds = map[string]kind{
 		path: "/api/events", columns: []string{
 			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt", "reference",
 		},
-		filters: []string{"reference"},
+		filters: []string{"status", "reference", "from", "to"},
 	},
 	"locks": {
 		path: "/api/locks", columns: []string{"id", "eventId", "userId", "holder", "seats", "status", "expiresAt", "bookingId", "reference"},
@@ -61,7 +61,9 @@ type listCmd struct {
 	User      *string `placeholder:"ID" help:"List only items of this user: locks and bookings."`
 	Holder    *string `help:"List only items of this holder: locks and bookings."`
 	Booking   *string `placeholder:"ID" help:"List only payments of this booking."`
-	Status    *string `help:"List only items with this status, such as ACTIVE: locks, bookings and payments."`
+	Status    *string `help:"List only items with this status, such as ACTIVE: events, locks, bookings and payments."`
+	From      *string `placeholder:"TIME" help:"List only events whose date is not before this time of RFC 3339, by date."`
+	To        *string `placeholder:"TIME" help:"List only events whose date is before this time, by date."`
 	Reference *string `help:"List only items with this reference: of payments, the provider's; of events, locks and bookings, the shop's."`
 	Provider  *string `help:"List only payments of this provider."`
 	Limit     limit   `default:"50" help:"Maximum number of items; 0 for all."`
@@ -91,7 +93,8 @@ func (c *listCmd) filters() map[string][2]string {
 		value           *string
 	}{
 		{"event", "eventId", c.Event}, {"user", "userId", c.User}, {"holder", "holder", c.Holder}, {"booking", "bookingId", c.Booking},
-		{"status", "status", c.Status}, {"reference", "reference", c.Reference}, {"provider", "provider", c.Provider},
+		{"status", "status", c.Status}, {"reference", "reference", c.Reference}, {"from", "from", c.From}, {"to", "to", c.To},
+		{"provider", "provider", c.Provider},
 	} {
 		if f.value != nil {
 			given[f.flag] = [2]string{f.parameter, *f.value}

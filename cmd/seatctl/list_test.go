@@ -71,6 +71,8 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 		exclude string
 	}{
 		{args: "events", want: event.String() + " Event 100"},
+		{args: "events --status CLOSED", exclude: event.String()},
+		{args: "events --from 2001-01-01T00:00:00Z --to 2002-01-01T00:00:00Z", exclude: event.String()},
 		{args: "locks --status ACTIVE", want: lock.ID.String(), exclude: "CONSUMED"},
 		{args: "locks --user " + lock.UserID.String() + " --json", want: `"seats": 7`, exclude: `"seats": 1`},
 		{args: "locks --limit 0", want: lock.ID.String()},
@@ -128,7 +130,7 @@ func TestList_SaysWhatIsWrong(t *testing.T) {
 		says string
 	}{
 		"dance":                            {2, "must be one of"},
-		"events --status CLOSED":           {2, "--status does not apply to events: use --reference"},
+		"events --status SOLD":             {2, "query.status"},
 		"plans --status CLOSED":            {2, "--status does not apply to plans, which have no filters"},
 		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --holder, --status, --reference"},
 		"locks --event x":                  {2, "query.eventId"},

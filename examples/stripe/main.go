@@ -139,7 +139,7 @@ func (s *shop) showSale(w http.ResponseWriter, r *http.Request) {
 		Cart   string
 		Events []client.Event
 	}{Cart: rand.Text()}
-	for e, err := range s.holdfast.ListEvents(r.Context()) {
+	for e, err := range s.holdfast.ListEvents(r.Context(), client.EventFilter{}) {
 		if err != nil {
 			logError("The events can't be listed", err)
 			http.Error(w, "Try again in a moment.", http.StatusServiceUnavailable)

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"errors"
+	"hash/crc32"
 	"math"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -25,44 +27,58 @@ const maxPageBytes = 1 << 20
 // Filter selects the documents of a list; an empty one selects all.
 type Filter struct {
 	Match   bson.D
-	Indexed bool   // one index serves Match and the order by ID
+	Indexed bool   // one index serves Match and the order
 	Schema  bson.D // the collection's: corrupt documents are left out
 	Without bson.D // a projection of fields that are not read; nil: none
 	Large   bool   // documents may be large, so few are read at a time
+	// Date is a date field that comes before the ID in the order; documents without it are left out. "" orders by the ID.
+	// Within has conditions on it. A page token of such a list is of its filter alone.
+	Date   string
+	Within bson.D
 }
 
-// List reads a page, by ID, and returns the token of the next one ("" at the end). It leaves out corrupt documents,
+func (f Filter) order() []string {
+	if f.Date == "" {
+		return []string{"_id"}
+	}
+	return []string{f.Date, "_id"}
+}
+
+// List reads a page, in order, and returns the token of the next one ("" at the end). It leaves out corrupt documents,
 // so a page may have fewer items than requested. If no index serves the filter, it examines at most maxExamined
 // documents.
 func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page holdfast.Page) (items []T, next string, err error) {
-	var last holdfast.ID
+	var last position
 	if page.Token != "" {
-		if last, err = readToken(page.Token); err != nil {
+		if last, err = filter.readToken(page.Token); err != nil {
 			return nil, "", err
 		}
 	}
-	after := bson.D{{Key: "_id", Value: bson.D{{Key: "$gt", Value: last}}}} // ObjectIDs only
 	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
 		return nil, "", holdfast.RefuseInput("query.pageSize", "pageSize must be between 1 and %d.", holdfast.MaxPageSize)
 	}
-	size := cmp.Or(page.Size, holdfast.DefaultPageSize)
+	size, order, after := cmp.Or(page.Size, holdfast.DefaultPageSize), filter.order(), And(filter.Within, last.before(filter.Date))
 	// An index has the IDs of the page, so that MongoDB fetches no other documents.
-	first := mongo.Pipeline{Match(filter.Match, after), Sort("_id"), Limit(size + 1), Only("_id")}
+	first := mongo.Pipeline{Match(filter.Match, after), Sort(order...), Limit(size + 1), Only(order...)}
 	if !filter.Indexed {
-		first = mongo.Pipeline{Match(after), Sort("_id"), Limit(maxExamined), Match(filter.Match), Limit(size + 1), Only("_id")}
-		if next, err = windowEnd(ctx, c, after); err != nil {
+		first = mongo.Pipeline{Match(after), Sort(order...), Limit(maxExamined), Match(filter.Match), Limit(size + 1), Only(order...)}
+		if next, err = windowEnd(ctx, c, filter, after); err != nil {
 			return nil, "", Translate(err)
 		}
 	}
-	ids, err := idsOf(ctx, c, first)
+	found, err := All[bson.Raw](ctx, c, first)
 	if err != nil {
 		return nil, "", Translate(err)
 	}
-	if len(ids) > size {
-		ids = ids[:size]
-		next = writeToken(ids[size-1])
+	if len(found) > size {
+		found = found[:size]
+		next = filter.writeToken(filter.positionOf(found[size-1]))
 	}
-	pipeline := mongo.Pipeline{Match(In("_id", ids), filter.Match, filter.Schema), Sort("_id")}
+	ids := make([]holdfast.ID, 0, len(found))
+	for _, doc := range found {
+		ids = append(ids, IDOf(doc, "_id"))
+	}
+	pipeline := mongo.Pipeline{Match(In("_id", ids), filter.Match, filter.Within, filter.Schema), Sort(order...)}
 	if filter.Without != nil {
 		pipeline = append(pipeline, stage("$project", filter.Without))
 	}
@@ -70,23 +86,51 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	if filter.Large {
 		batch.SetBatchSize(largeBatch)
 	}
-	items, last, err = firstBytes[T](ctx, c, pipeline, batch)
+	items, end, err := firstBytes[T](ctx, c, filter, pipeline, batch)
 	switch {
 	case err != nil:
 		return nil, "", Translate(err)
-	case !last.IsZero():
-		next = writeToken(last)
+	case end != position{}:
+		next = filter.writeToken(end)
 	}
 	return items, next, nil
+}
+
+// position is the place of a document in the order of a list.
+type position struct {
+	date bson.DateTime // of Filter.Date
+	id   holdfast.ID
+}
+
+func (f Filter) positionOf(doc bson.Raw) (p position) {
+	if p.id = IDOf(doc, "_id"); f.Date != "" {
+		ms, _ := doc.Lookup(f.Date).DateTimeOK()
+		p.date = bson.DateTime(ms)
+	}
+	return p
+}
+
+// before matches the documents after the position.
+func (p position) before(date string) bson.D {
+	behind := Is("_id", bson.D{{Key: "$gt", Value: p.id}}) // ObjectIDs only
+	switch isID := Is("_id", bson.D{{Key: "$gt", Value: holdfast.ID{}}}); {
+	case date == "":
+		return behind
+	case p == position{}:
+		return And(Is(date, bson.D{{Key: "$type", Value: "date"}}), isID)
+	default:
+		later := bson.A{Is(date, bson.D{{Key: "$gt", Value: p.date}}), And(Is(date, p.date), behind)}
+		return And(Is(date, bson.D{{Key: "$gte", Value: p.date}}), isID, Is("$or", later))
+	}
 }
 
 // largeBatch is how many large documents are read at a time.
 const largeBatch = 8
 
-// firstBytes returns the documents of a pipeline up to maxPageBytes, and the ID of the last one if more follow.
+// firstBytes returns the documents of a pipeline up to maxPageBytes, and the position of the last one if more follow.
 func firstBytes[T any](
-	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, batch options.Lister[options.AggregateOptions],
-) (items []T, last holdfast.ID, err error) {
+	ctx context.Context, c *mongo.Collection, filter Filter, pipeline mongo.Pipeline, batch options.Lister[options.AggregateOptions],
+) (items []T, last position, err error) {
 	ctx, end, err := readAfter(ctx, c.Database().Client())
 	if err != nil {
 		return nil, last, err
@@ -97,26 +141,27 @@ func firstBytes[T any](
 		return nil, last, err
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
-	for size := 0; cursor.Next(ctx); last = IDOf(cursor.Current, "_id") {
+	for size := 0; cursor.Next(ctx); last = filter.positionOf(cursor.Current) {
 		if size += len(cursor.Current); size > maxPageBytes && len(items) > 0 {
 			return items, last, nil
 		}
 		var item T
 		if err := cursor.Decode(&item); err != nil {
-			return nil, last, corrupt(err)
+			return nil, position{}, corrupt(err)
 		}
 		items = append(items, item)
 	}
-	return items, holdfast.ID{}, cursor.Err()
+	return items, position{}, cursor.Err()
 }
 
 // windowEnd returns the token after maxExamined documents, or "" if there are fewer.
-func windowEnd(ctx context.Context, c *mongo.Collection, after bson.D) (string, error) {
-	ids, err := idsOf(ctx, c, mongo.Pipeline{Match(after), Sort("_id"), Only("_id"), stage("$skip", maxExamined-1), Limit(1)})
-	if err != nil || len(ids) == 0 {
+func windowEnd(ctx context.Context, c *mongo.Collection, filter Filter, after bson.D) (string, error) {
+	order := filter.order()
+	last, found, err := First[bson.Raw](ctx, c, mongo.Pipeline{Match(after), Sort(order...), Only(order...), stage("$skip", maxExamined-1)})
+	if err != nil || !found {
 		return "", err
 	}
-	return writeToken(ids[0]), nil
+	return filter.writeToken(filter.positionOf(last)), nil
 }
 
 // All runs a pipeline and returns its documents. The caller has bounded their number. It serves transactions too, so
@@ -215,14 +260,35 @@ func IDOf(doc bson.Raw, field string) holdfast.ID {
 	return holdfast.ID(id)
 }
 
-func writeToken(id holdfast.ID) string { return base64.RawURLEncoding.EncodeToString(id[:]) }
+// A token is the position after a document: its ID and, in an order by date, the date and a hash of the filter.
 
-func readToken(token string) (holdfast.ID, error) {
-	raw, err := base64.RawURLEncoding.DecodeString(token)
-	if err != nil || len(raw) != len(holdfast.ID{}) {
-		return holdfast.ID{}, holdfast.RefuseInput("query.pageToken", "Invalid page token.")
+func (f Filter) writeToken(p position) string {
+	token := p.id[:]
+	if f.Date != "" {
+		token = binary.BigEndian.AppendUint64(token, uint64(p.date)) //nolint:gosec // G115: its bits
+		token = binary.BigEndian.AppendUint32(token, f.hash())
 	}
-	return holdfast.ID(raw), nil
+	return base64.RawURLEncoding.EncodeToString(token)
+}
+
+func (f Filter) readToken(token string) (p position, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(token)
+	const dateBytes = 8
+	if n := copy(p.id[:], raw); len(raw) > n+dateBytes {
+		p.date = bson.DateTime(binary.BigEndian.Uint64(raw[n:])) //nolint:gosec // G115: its bits
+	}
+	if err != nil || f.writeToken(p) != token {
+		return position{}, holdfast.RefuseInput("query.pageToken", "Invalid page token.")
+	}
+	return p, nil
+}
+
+func (f Filter) hash() uint32 {
+	match, err := bson.Marshal(And(f.Match, f.Within))
+	if err != nil {
+		return 0 // the query will fail
+	}
+	return crc32.ChecksumIEEE(match)
 }
 
 // FirstIDs returns the IDs of up to limit documents that match a filter, in the order of their IDs.

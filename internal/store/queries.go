@@ -97,11 +97,34 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 	}, eventDoc.answer)
 }
 
-// Events lists events by ID, and returns the token of the next page.
-func (s *Store) Events(ctx context.Context, page holdfast.Page) ([]holdfast.Event, string, error) {
+// Events lists events by ID or, with a time, by their date, and returns the token of the next page.
+func (s *Store) Events(ctx context.Context, f holdfast.EventFilter, page holdfast.Page) ([]holdfast.Event, string, error) {
 	filter := mongodb.Filter{Indexed: true, Schema: eventSchema, Without: noMap}
+	if f.Status != "" {
+		filter.Match = sameStatus(f.Status)
+	}
+	if f.Reference != "" {
+		filter.Match = mongodb.And(filter.Match, mongodb.Is(shopReference, f.Reference))
+	}
+	if !f.From.IsZero() || !f.To.IsZero() {
+		filter.Indexed, filter.Date = f.Status == "" && f.Reference == "", "eventDate"
+		filter.Within = mongodb.And(dated("$gte", f.From), dated("$lt", f.To))
+	}
 	docs, next, err := mongodb.List[eventDoc](ctx, s.events(), filter, page)
 	return all(docs, eventDoc.answer), next, err
+}
+
+// dated compares the date of an event with a time. MongoDB keeps whole milliseconds, so the next one is as good as a time
+// between two of them.
+func dated(compare string, t time.Time) bson.D {
+	if t.IsZero() {
+		return nil
+	}
+	whole := holdfast.Instant(t)
+	if t.After(whole) {
+		whole = whole.Add(time.Millisecond)
+	}
+	return mongodb.Is("eventDate", bson.D{{Key: compare, Value: whole}})
 }
 
 // OversoldEvents counts the events with seats taken beyond their total.
