@@ -33,6 +33,7 @@ const (
 	ChangeEventCreated   ChangeType = "holdfast.event.created"
 	ChangeEventChanged   ChangeType = "holdfast.event.changed" // not for its counters alone
 	ChangeEventCancelled ChangeType = "holdfast.event.cancelled"
+	ChangeEventDeleted   ChangeType = "holdfast.event.deleted"   // the event is what it was last
 	ChangeEventSoldOut   ChangeType = "holdfast.event.sold_out"  // no seat is available any more
 	ChangeEventAvailable ChangeType = "holdfast.event.available" // of a sold-out event, seats are available again
 	ChangeSeatsBlocked   ChangeType = "holdfast.event.seats_blocked"
@@ -46,7 +47,8 @@ func ChangeTypes() []ChangeType {
 		ChangeLockCreated, ChangeLockChanged, ChangeLockExtended, ChangeLockConsumed, ChangeLockReleased, ChangeLockExpired,
 		ChangeBookingCreated, ChangeBookingChanged, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
 		ChangePaymentAccepted, ChangePaymentRefundDue, ChangePaymentRefunded,
-		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventSoldOut, ChangeEventAvailable, ChangeSeatsBlocked,
+		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventDeleted, ChangeEventSoldOut,
+		ChangeEventAvailable, ChangeSeatsBlocked,
 		ChangePlanCreated,
 	}
 }

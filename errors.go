@@ -28,6 +28,7 @@ const (
 	CodeCapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN" // Details: CapacityBelowTaken
 	CodeEventNotOnSale       Code = "EVENT_NOT_ON_SALE"
 	CodeSaleNotOpen          Code = "SALE_NOT_OPEN" // Details: SaleNotOpen
+	CodeEventHasLocks        Code = "EVENT_HAS_LOCKS"
 	CodeEmailTaken           Code = "EMAIL_TAKEN"
 	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 
@@ -68,7 +69,8 @@ func Codes() []Code {
 	return []Code{
 		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatingPlanNotFound, CodeSeatNotFound,
 		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached, CodeSaleNotOpen,
-		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed, CodeLockReleased,
+		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEventHasLocks, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed,
+		CodeLockReleased,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
 		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
 		CodeWebhookNotFound, CodeWebhookLimitReached,

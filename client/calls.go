@@ -319,6 +319,13 @@ func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange)
 	return e, err
 }
 
+// DeleteEvent removes an event. It fails with EventHasLocks if the event has locks, in any status, blocked seats or bookings, and
+// with EventNotFound if there is none, even if an earlier attempt without an answer has removed it.
+func (c *Client) DeleteEvent(ctx context.Context, id string) error {
+	_, err := c.call(ctx, request{method: http.MethodDelete, path: "/api/events/" + url.PathEscape(id)}, nil)
+	return err
+}
+
 // UpdateLock changes the reference and the metadata of a lock, in any status. After an error it is as with UpdateEvent.
 func (c *Client) UpdateLock(ctx context.Context, id string, change ShopDataChange) (l Lock, err error) {
 	path := inEvent(c.event, "/locks/") + url.PathEscape(id)

@@ -41,6 +41,7 @@ const (
 	SeatLimitReached     Code = "SEAT_LIMIT_REACHED"
 	EventNotOnSale       Code = "EVENT_NOT_ON_SALE"
 	SaleNotOpen          Code = "SALE_NOT_OPEN" // Error.OpensAt and RetryAfter
+	EventHasLocks        Code = "EVENT_HAS_LOCKS"
 	EmailTaken           Code = "EMAIL_TAKEN"
 	CapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN"
 	LockConsumed         Code = "LOCK_CONSUMED"

@@ -83,6 +83,11 @@ func (c *Canceller) Run(ctx context.Context, run Run) (Report, error) {
 		return Report{}, err
 	}
 	report, err := c.carryOut(ctx, run, wish)
+	if err != nil && ctx.Err() == nil {
+		if _, missing := s.Event(ctx, wish.EventID); holdfast.IsNotFound(missing) { // it was deleted
+			return report, s.EndCancellation(ctx, wish)
+		}
+	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, ErrOthersFirst) && !errors.Is(err, ErrLeft) {
 		err = errors.Join(err, s.TriedCancellation(ctx, wish, false))
 	}
@@ -93,9 +98,6 @@ func (c *Canceller) carryOut(ctx context.Context, run Run, wish store.Cancellati
 	s := c.Sweeper.Pipeline.Store()
 	run.By = holdfast.EndedByEventCancel
 	p := &progress{Run: run, sweeper: c.Sweeper, lines: cancelLines(wish.EventID)}
-	if _, err := s.Event(ctx, wish.EventID); holdfast.IsNotFound(err) { // it was deleted from the database
-		return p.report, s.EndCancellation(ctx, wish)
-	}
 	for wish.ClosedAt.IsZero() { // a later change of the event would be reported again
 		err := c.close(ctx, wish.EventID)
 		if errors.Is(err, store.ErrUnusable) {

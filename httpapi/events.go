@@ -235,6 +235,13 @@ func (a *api) registerEventRoutes() {
 		return &found[eventBody]{Body: newEventBody(e)}, err
 	})
 	route(a, huma.Operation{
+		OperationID: "delete-event", Method: http.MethodDelete, Path: "/api/events/{id}", Tags: tags, Summary: "Delete an event",
+		Description:   "Only an event without locks, in any status, without blocked seats and without bookings. Streams of the event end.",
+		DefaultStatus: http.StatusNoContent, Errors: []int{http.StatusNotFound, http.StatusConflict},
+	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*struct{}, error) {
+		return nil, a.Seats.DeleteEvent(ctx, parseID(in.ID))
+	})
+	route(a, huma.Operation{
 		OperationID: "cancel-event", Method: http.MethodPost, Path: "/api/admin/events/{id}/cancel", Tags: tags,
 		Summary: "Cancel an event and all that it has sold",
 		Description: "The event is CANCELLED at once. A run of the job event-cancel, which the answer names, ends its locks and its bookings, " +

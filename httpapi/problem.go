@@ -55,6 +55,7 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodeSeatLimitReached:     http.StatusConflict,
 	holdfast.CodeEventNotOnSale:       http.StatusConflict,
 	holdfast.CodeSaleNotOpen:          http.StatusConflict,
+	holdfast.CodeEventHasLocks:        http.StatusConflict,
 	holdfast.CodeCapacityBelowTaken:   http.StatusConflict,
 	holdfast.CodeLockConsumed:         http.StatusConflict,
 	holdfast.CodeLockReleased:         http.StatusConflict,

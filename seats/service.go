@@ -208,6 +208,12 @@ func (s *Service) UpdateEvent(ctx context.Context, id ID, c holdfast.EventChange
 	return orZero(result.Event).Answer(), err
 }
 
+// DeleteEvent removes an event that has no lock, in any status, no blocked seat and no booking. It refuses with
+// EVENT_NOT_FOUND, also if an earlier call without an answer has removed it, or with EVENT_HAS_LOCKS.
+func (s *Service) DeleteEvent(ctx context.Context, id ID) error {
+	return s.store.DeleteEvent(ctx, id)
+}
+
 // checkChange refuses values that an event can't have.
 func checkChange(c holdfast.EventChange) error {
 	if c.Name != nil {
