@@ -445,3 +445,36 @@ func TestEventCancel_ACorruptRequestConcernsItselfAlone(t *testing.T) {
 		t.Errorf("the next run is %q, %v", got, err)
 	}
 }
+
+// An event that was deleted has no request, and a request that was stored while it was deleted ends.
+func TestEventCancel_OfADeletedEvent(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	c, eventID := canceller(w, 3), w.Event(5)
+	runID, err := c.Ask(w.Ctx(), eventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Seats.DeleteEvent(w.Ctx(), eventID); err != nil {
+		t.Fatal(err)
+	}
+	wantNone := func(when string) {
+		t.Helper()
+		if next, err := c.Next(w.Ctx()); err != nil || next != "" {
+			t.Errorf("%s: %q is next, %v", when, next, err)
+		}
+	}
+	wantNone("deleted")
+	run := w.Run(holdfast.EndedByEventCancel)
+	for _, run.ID = range []string{runID, "event-cancel-late"} {
+		if run.ID != runID {
+			if _, err := w.Store.AskCancellation(w.Ctx(), eventID, run.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if report, err := c.Run(w.Ctx(), run); err != nil || report.Applied+report.Errors > 0 {
+			t.Errorf("%s: %+v %v", run.ID, report, err)
+		}
+		wantNone(run.ID)
+	}
+}

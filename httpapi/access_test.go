@@ -86,6 +86,7 @@ func routeAccess(id string) []access {
 		{"GET /api/events/{id}/stream", all, nil},
 		{"GET /api/events/{id}/report", backEnd, nil},
 		{"PATCH /api/events/{id}", admin, fields{"name": "N"}},
+		{"DELETE /api/events/{id}", admin, nil},
 		{"POST /api/locks", all, fields{"eventId": id, "userId": id, "seats": 1}},
 		{"GET /api/locks", all, nil},
 		{"GET /api/locks/{id}", all, nil},

@@ -3,11 +3,14 @@ package httpapi_test
 import (
 	"fmt"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/client"
+	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
 
 // names are those of the events of a list, in its order.
@@ -88,4 +91,52 @@ func TestClient_ListsEventsByStatusAndDate(t *testing.T) {
 			t.Errorf("%+v lists %q, want %q", f, got, want)
 		}
 	}
+}
+
+// A deleted event is not there any more, its streams end, and its deletion is told with the event as it was. Only admins delete.
+func TestEvents_AreDeleted(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(10), s.user()
+	path := "/api/events/" + event
+	seated := "/api/events/" + s.seatedEvent(nil)
+	l, map0 := s.listen(event, ""), s.listenTo(seated+"/seats/stream", "")
+	l.next()
+	lock := s.want(s.lockSeats(event, user, fields{"seats": 1}), 201, "").text("id")
+	s.want(s.call("DELETE", path, nil), 409, "EVENT_HAS_LOCKS")
+	s.want(s.call("DELETE", "/api/locks/"+lock, nil), 200, "")
+	s.want(s.call("DELETE", path, nil), 409, "EVENT_HAS_LOCKS")
+	id, err := holdfast.ParseID(lock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if purged, err := s.w.Store.Purge(s.w.Ctx(), []holdfast.ID{id}, time.Now()); err != nil || purged.Locks != 1 { // what was removed does not count
+		t.Fatal(purged, err)
+	}
+	before := s.want(s.call("GET", path, nil), 200, "")
+	_, token := s.changes("pageSize=500")
+	if a := s.want(s.call("DELETE", path, nil), 204, ""); a.raw != "" {
+		t.Errorf("answered %q", a.raw)
+	}
+	s.want(s.call("DELETE", path, nil), 404, "EVENT_NOT_FOUND")
+	told, _ := s.changes("eventId=" + event + "&pageSize=500&pageToken=" + token)
+	if len(told) != 1 || told[0]["type"] != "holdfast.event.deleted" || told[0]["subject"] != "events/"+event || !reflect.DeepEqual(told[0]["data"], any(before.body)) {
+		t.Errorf("told %v, want %v", told, before.body)
+	}
+	for m := l.next(); m.event != ""; {
+		m = l.next()
+	}
+	s.want(s.call("GET", path+"/stream", nil), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("DELETE", seated, nil), 204, "")
+	for m := map0.next(); m.event != ""; {
+		m = map0.next()
+	}
+	for _, route := range []string{"", "/seats", "/report", "/stream", "/seats/stream", "/seats/A-1-1"} {
+		s.want(s.call("GET", seated+route, nil), 404, "EVENT_NOT_FOUND")
+	}
+	s.want(s.lockSeats(event, user, fields{"seats": 1}), 404, "EVENT_NOT_FOUND")
+	s.want(s.call("POST", "/api/admin/events/"+event+"/cancel", nil), 404, "EVENT_NOT_FOUND")
+	s.wantInvalid(s.call("DELETE", "/api/events/nonsense", nil), "path.id")
+	s.want(s.call("DELETE", "/api/events/"+someID, nil), 404, "EVENT_NOT_FOUND")
+	testenv.CheckInvariants(t, s.w.DB.Database)
 }

@@ -72,7 +72,7 @@ func TestDelete_RefusesAnEventWithLocks(t *testing.T) {
 	}
 }
 
-// An event without any of them is removed with its request to be cancelled, and told of once. To every process it is not there any more,
+// An event without any of them is removed with its request to be cancelled, and published once. To every process it is not there any more,
 // whatever they remember.
 func TestDelete_RemovesTheEvent(t *testing.T) {
 	t.Parallel()
@@ -212,7 +212,7 @@ func TestDelete_OrALockAndNeverBoth(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The reply to the commit is lost: the event is deleted once, and told of once.
+// The reply to the commit is lost: the event is deleted and published once.
 func TestDelete_WithALostReply(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test")

@@ -119,7 +119,7 @@ func TestCorrupt_StopsNoListAndNoSweep(t *testing.T) {
 	w.Set("seatlocks", lock.ID, bson.D{
 		field("internal.fixes", "x"), field("internal.writers", "x"), field("expiresAt", time.Now().Add(-time.Hour)),
 	})
-	found, _, err := w.Store.Events(w.Ctx(), holdfast.Page{Size: 10})
+	found, _, err := w.Store.Events(w.Ctx(), holdfast.EventFilter{}, holdfast.Page{Size: 10})
 	if err != nil || len(found) != 1 || found[0].ID != good {
 		t.Errorf("listed %+v, %v", found, err)
 	}

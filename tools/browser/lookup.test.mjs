@@ -398,6 +398,30 @@ test("a seated event has its sections, and a seat is looked up, blocked and unbl
   expectNoErrors(page);
 });
 
+test("an event without locks is deleted, another one is not", async (t) => {
+  const own = await Holdfast.start(t);
+  const [empty, sold] = [await own.event("Empty", 5), await own.event("Sold", 5)];
+  await own.lock(sold, 1);
+  const page = await open(browser, `${own.url}/console#/events/${sold.id}`);
+  const sale = page.getByRole("group", { name: "Sale" });
+  const dialog = page.getByRole("dialog");
+  await sale.getByRole("button", { name: "Delete the event" }).click();
+  await accessible(page);
+  await dialog.getByRole("button", { name: "Delete the event" }).click();
+  await sale.getByText("The event has locks, blocked seats or bookings. Close or cancel it instead. (EVENT_HAS_LOCKS)").waitFor();
+  await page.goto(`${own.url}/console#/events/${empty.id}`);
+  await page.getByRole("heading", { name: "Empty" }).waitFor();
+  await sale.getByRole("button", { name: "Delete the event" }).click();
+  await dialog.getByRole("button", { name: "Keep the event" }).click();
+  await sale.getByRole("button", { name: "Delete the event" }).click();
+  await dialog.getByRole("button", { name: "Delete the event" }).click();
+  await page.getByText("The event is deleted.").waitFor();
+  await until("the overview is shown", async () => (await hash(page)).replace("#/", "") === "");
+  const { items } = await own.ask("GET", "/api/events");
+  assert.deepEqual(items.map((e) => e.id), [sold.id]);
+  expectNoErrors(page);
+});
+
 test("sales over time are a chart and a table", async () => {
   const event = await holdfast.event("Sales", 30);
   await sell(event, { seats: 2 }, "s1");

@@ -2,10 +2,11 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
-import { showToast } from "../feedback.js";
+import { confirmAction, showToast } from "../feedback.js";
 import { cancelEvent, confirmCancellation, refundsLink, runOf } from "./event_cancel.js";
 import { amount, eventFields, valuesOf } from "./event_fields.js";
 import { act, card, field, form } from "./parts.js";
+import { goTo } from "./router.js";
 
 // settingsCard has the status of the sale and the other settings; changed is called after a change. showState shows what
 // another operator may have done, by the event's summary and what readRun finds for it, and keeps what was entered.
@@ -43,7 +44,7 @@ function saleKind({ status, cancelRunId, lockedSeats = 0, soldSeats = 0 }) {
 
 const patch = (event, change) => call("PATCH", `/api/events/${event.id}`, change);
 
-// saleForm closes, reopens and cancels. kind is that of saleKind.
+// saleForm closes, reopens, cancels and deletes. kind is that of saleKind.
 function saleForm(event, kind, done, changed) {
   const problem = el("div", { className: "wrong", role: "alert", "data-part": "problem" });
   const buttons = el("div", { className: "buttons" });
@@ -65,6 +66,15 @@ function saleForm(event, kind, done, changed) {
       });
     }
   };
+  const remove = async () => {
+    const text = "Only an event that nothing was ever locked or booked of can be deleted. That can't be undone.";
+    if (!await confirmAction(`Delete ${event.name}?`, text, "Delete the event", "Keep the event")) return;
+    await act(root, async () => {
+      await call("DELETE", `/api/events/${event.id}`);
+      showToast("The event is deleted.");
+      goTo("");
+    });
+  };
   if (kind === "ON_SALE") button("Close the sale", () => to("CLOSED", "The sale is closed. Customers who have locked seats can still pay."));
   if (kind === "CLOSED") button("Reopen the sale", () => to("ON_SALE", "The event is on sale."), "primary");
   if (kind === "ON_SALE" || kind === "CLOSED") button("Cancel the event", cancel);
@@ -73,6 +83,7 @@ function saleForm(event, kind, done, changed) {
     root.prepend(el("p", { className: "wrong", textContent: "Only the status is set: the event still has locked or sold seats, and their payments are kept." }));
     button("Cancel its locks and bookings", cancel, "primary");
   }
+  button("Delete the event", remove);
   return root;
 }
 
