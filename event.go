@@ -237,6 +237,13 @@ func (c EventChange) CheckSale(e Event) *Error {
 	return nil
 }
 
+// NamesShopDataAlone reports whether the change names no other field than a reference and metadata.
+func (c EventChange) NamesShopDataAlone() bool {
+	return c.Name == nil && c.TotalSeats == nil && c.EventDate == nil && c.Status == nil && c.MaxSeatsPerUser == nil &&
+		c.LatePayments == nil && c.LateSeconds == nil && c.SaleStartsAt == nil && c.SaleEndsAt == nil &&
+		c.OrphanRule == nil && c.AccessiblePolicy == nil && c.SeatingPlanID == nil && len(c.Sections) == 0
+}
+
 func clone[T any](p *T) *T {
 	if p == nil {
 		return nil
@@ -260,8 +267,8 @@ func (n NewEvent) Hash() string {
 	if len(n.Sections) > 0 {
 		hash = requestHash("%s|sections|%q", hash, fmt.Sprint(n.Sections))
 	}
-	if !n.ShopData.IsNone() {
-		hash = hashOf(n.ShopData.appendCanonical([]byte(hash)))
+	if !n.HasNoShopData() {
+		hash = hashOf(n.appendShopData([]byte(hash)))
 	}
 	return hash
 }

@@ -60,3 +60,26 @@ func TestEvent_AnswerPromisesNoSeatOfAnImpossibleCounter(t *testing.T) {
 		}
 	}
 }
+
+// Every field but the shop's own data counts.
+func TestEventChange_NamesShopDataAlone(t *testing.T) {
+	t.Parallel()
+	if reference := (holdfast.EventChange{ShopData: holdfast.ShopDataChange{Reference: new("r")}}); !reference.NamesShopDataAlone() {
+		t.Error("a reference alone is something else")
+	}
+	for field := range reflect.TypeFor[holdfast.EventChange]().Fields() {
+		var c holdfast.EventChange
+		value := reflect.ValueOf(&c).Elem().FieldByIndex(field.Index)
+		switch value.Kind() { //nolint:exhaustive // the kinds of the fields
+		case reflect.Pointer:
+			value.Set(reflect.New(value.Type().Elem()))
+		case reflect.Slice:
+			value.Set(reflect.MakeSlice(value.Type(), 1, 1))
+		default:
+			continue
+		}
+		if c.NamesShopDataAlone() {
+			t.Errorf("%s does not count", field.Name)
+		}
+	}
+}

@@ -131,7 +131,7 @@ func (r LockRequest) Hash() string {
 	if !r.Wish.IsZero() {
 		text = r.Wish.appendCanonical(append(text, '|'))
 	}
-	return hashOf(r.ShopData.appendCanonical(text))
+	return hashOf(r.appendShopData(text))
 }
 
 // Made reports whether this request made the lock. For a lock of other software, which has

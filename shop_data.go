@@ -22,8 +22,8 @@ const (
 	MaxMetadataValueLength = 500
 )
 
-// IsNone reports whether there is neither a reference nor metadata.
-func (d ShopData) IsNone() bool { return d.Reference == "" && len(d.Metadata) == 0 }
+// HasNoShopData reports whether there is neither a reference nor metadata.
+func (d ShopData) HasNoShopData() bool { return d.Reference == "" && len(d.Metadata) == 0 }
 
 // MetadataKeys returns the keys of the metadata in alphabetical order.
 func (d ShopData) MetadataKeys() []string {
@@ -33,10 +33,10 @@ func (d ShopData) MetadataKeys() []string {
 	return slices.Sorted(maps.Keys(d.Metadata))
 }
 
-// Check refuses a reference that is longer than 128 characters, has control characters, or has blanks at its ends; and
+// CheckShopData refuses a reference that is longer than 128 characters, has control characters, or has blanks at its ends; and
 // metadata with more than 20 keys, with a key that does not match [A-Za-z0-9_.-]{1,40}, or with a value that is longer
 // than 500 characters or is not UTF-8. where is the object that has the two fields, such as body.
-func (d ShopData) Check(where string) error {
+func (d ShopData) CheckShopData(where string) error {
 	if err := CheckReference(where+".reference", d.Reference, MaxShopReferenceLength); err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func firstOf(text string, characters int) string {
 	return text
 }
 
-// Own returns the data with a map of its own, which is nil if it is empty.
-func (d ShopData) Own() ShopData {
+// OwnShopData returns the data with a map of its own, which is nil if it is empty.
+func (d ShopData) OwnShopData() ShopData {
 	if len(d.Metadata) == 0 {
 		d.Metadata = nil
 	}
@@ -105,9 +105,9 @@ func (d ShopData) Own() ShopData {
 	return d
 }
 
-// appendCanonical appends what is different for different data, and nothing if there is none.
-func (d ShopData) appendCanonical(text []byte) []byte {
-	if d.IsNone() {
+// appendShopData appends what is different for different data, and nothing if there is none.
+func (d ShopData) appendShopData(text []byte) []byte {
+	if d.HasNoShopData() {
 		return text
 	}
 	text = strconv.AppendQuote(append(text, "|shop|"...), d.Reference)
@@ -127,11 +127,6 @@ type ShopDataChange struct {
 	WithoutMetadata bool
 }
 
-// IsNone reports whether the change names nothing.
-func (c ShopDataChange) IsNone() bool {
-	return c.Reference == nil && len(c.Metadata) == 0 && !c.WithoutMetadata
-}
-
 // Clone returns the change with copies of the values that it refers to.
 func (c ShopDataChange) Clone() ShopDataChange {
 	c.Reference, c.Metadata = clone(c.Reference), maps.Clone(c.Metadata)
@@ -141,21 +136,25 @@ func (c ShopDataChange) Clone() ShopDataChange {
 	return c
 }
 
-// Check refuses what ShopData.Check refuses, except for the number of keys, which Of checks.
+// Check refuses what ShopData.CheckShopData refuses. Of checks the number of keys together with those that are there.
 func (c ShopDataChange) Check(where string) error {
 	if c.Reference != nil {
 		if err := CheckReference(where+".reference", *c.Reference, MaxShopReferenceLength); err != nil {
 			return err
 		}
 	}
+	sets := 0
 	for _, key := range slices.Sorted(maps.Keys(c.Metadata)) {
 		value := ""
 		if c.Metadata[key] != nil {
-			value = *c.Metadata[key]
+			value, sets = *c.Metadata[key], sets+1
 		}
 		if err := checkMetadata(where, key, value); err != nil {
 			return err
 		}
+	}
+	if sets > MaxMetadata {
+		return tooManyKeys(where)
 	}
 	return nil
 }
@@ -190,10 +189,10 @@ func (c ShopDataChange) Of(d ShopData, where string) (after ShopData, changes bo
 	case n == 0:
 		after.Metadata = nil
 	}
-	return after, !after.Same(d), nil
+	return after, !after.SameShopData(d), nil
 }
 
-// Same reports whether two have the same reference and metadata.
-func (d ShopData) Same(o ShopData) bool {
+// SameShopData reports whether two have the same reference and metadata.
+func (d ShopData) SameShopData(o ShopData) bool {
 	return d.Reference == o.Reference && maps.Equal(d.Metadata, o.Metadata)
 }

@@ -54,7 +54,7 @@ func TestShopData_Limits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			data := holdfast.ShopData{Reference: c.reference, Metadata: c.metadata}
-			if got := whereOf(data.Check("body")); got != c.where {
+			if got := whereOf(data.CheckShopData("body")); got != c.where {
 				t.Errorf("refused at %q, want %q", got, c.where)
 			}
 			change := holdfast.ShopDataChange{Reference: &c.reference, Metadata: map[string]*string{}}

@@ -41,8 +41,8 @@ func (s *Service) CreateBooking(ctx context.Context, r holdfast.BookingRequest) 
 	if err := r.Window.Check(holdfast.PaymentFields, s.maxTTL); err != nil {
 		return holdfast.Booking{}, false, err
 	}
-	r.ShopData = r.Own() // the caller may change it after the check
-	if err := r.ShopData.Check("body"); err != nil {
+	r.ShopData = r.OwnShopData() // the caller may change it after the check
+	if err := r.CheckShopData("body"); err != nil {
 		return holdfast.Booking{}, false, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.Book{BookingRequest: r, BookingID: mongodb.NewID()})

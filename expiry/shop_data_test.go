@@ -59,10 +59,10 @@ func TestSweeps_LeaveShopDataThatChangesMeanwhile(t *testing.T) {
 	}
 	for i := range n {
 		lock, booking := w.Lock(locks[i].ID), w.Booking(bookings[i].ID)
-		if lock.Status != holdfast.LockExpired || len(lock.Metadata) != keys || !lock.Same(told[lock.ID]) {
+		if lock.Status != holdfast.LockExpired || len(lock.Metadata) != keys || !lock.SameShopData(told[lock.ID]) {
 			t.Errorf("the lock is %+v, its last change says %+v", lock, told[lock.ID])
 		}
-		if booking.Status != holdfast.BookingExpired || len(booking.Metadata) != keys || !booking.Same(told[booking.ID]) {
+		if booking.Status != holdfast.BookingExpired || len(booking.Metadata) != keys || !booking.SameShopData(told[booking.ID]) {
 			t.Errorf("the booking is %+v, its last change says %+v", booking, told[booking.ID])
 		}
 	}

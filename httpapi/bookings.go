@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -130,11 +132,8 @@ func (a *api) registerBookingRoutes() {
 		OperationID: "list-bookings", Method: http.MethodGet, Path: "/api/bookings", Tags: tags, Summary: "List bookings",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *bookingFilter) (*list[bookingBody], error) {
-		if err := requireKey(ctx, in.Reference != ""); err != nil {
-			return nil, err
-		}
 		user, holder, err := in.filter(ctx)
-		if err != nil {
+		if err = cmp.Or(err, requireKey(ctx, in.Reference != "")); err != nil {
 			return nil, err
 		}
 		bookings, next, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{
@@ -235,6 +234,10 @@ func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms Bookin
 	if err != nil {
 		return nil, err
 	}
+	window := parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL)
+	if err := window.Check(holdfast.PaymentFields, math.MaxInt64); err != nil {
+		return nil, err
+	}
 	shopData, err := terms.shopData(ctx)
 	if err != nil {
 		return nil, err
@@ -249,7 +252,7 @@ func (a *api) createBooking(ctx context.Context, event holdfast.ID, terms Bookin
 	}
 	b, isNew, err := a.Bookings.CreateBooking(ctx, holdfast.BookingRequest{
 		UserID: c.UserID, Holder: c.Holder, EventID: event, LockID: parseID(terms.LockID),
-		Window: parseUntil(ctx, terms.PaymentExpiresAt, terms.PaymentTTL), ShopData: shopData,
+		Window: window, ShopData: shopData,
 	})
 	if err != nil {
 		return nil, err

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"net/http"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -116,11 +118,8 @@ func (a *api) registerLockRoutes() {
 		OperationID: "list-locks", Method: http.MethodGet, Path: "/api/locks", Tags: tags, Summary: "List locks",
 		Description: "With the filter status alone, a page may have fewer items than pageSize although more pages follow.",
 	}, scopeCustomer, func(ctx context.Context, in *lockFilter) (*list[lockBody], error) {
-		if err := requireKey(ctx, in.Reference != ""); err != nil {
-			return nil, err
-		}
 		user, holder, err := in.filter(ctx)
-		if err != nil {
+		if err = cmp.Or(err, requireKey(ctx, in.Reference != "")); err != nil {
 			return nil, err
 		}
 		locks, next, err := a.Seats.ListLocks(ctx, holdfast.LockFilter{
@@ -212,6 +211,10 @@ func (a *api) acquireLock(ctx context.Context, event holdfast.ID, header Idempot
 	if err != nil {
 		return nil, err
 	}
+	until := parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds)
+	if err := until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
+		return nil, err
+	}
 	shopData, err := terms.shopData(ctx)
 	if err != nil {
 		return nil, err
@@ -221,7 +224,7 @@ func (a *api) acquireLock(ctx context.Context, event holdfast.ID, header Idempot
 	}
 	l, replayed, err := a.Seats.AcquireLock(ctx, holdfast.LockRequest{
 		EventID: event, UserID: c.UserID, Holder: c.Holder, Seats: seats, Wish: wish,
-		Until: parseUntil(ctx, terms.ExpiresAt, terms.TTLSeconds), Key: key, ShopData: shopData,
+		Until: until, Key: key, ShopData: shopData,
 	})
 	if err != nil {
 		return nil, err

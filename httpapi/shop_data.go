@@ -37,10 +37,10 @@ func (t ShopTerms) shopData(ctx context.Context) (d holdfast.ShopData, err error
 	if t.Metadata.to != nil {
 		d.Metadata = *t.Metadata.to
 	}
-	if err := d.Check("body"); err != nil {
+	if err := d.CheckShopData("body"); err != nil {
 		return d, err
 	}
-	return d, requireKey(ctx, !d.IsNone())
+	return d, requireKey(ctx, !d.HasNoShopData())
 }
 
 // requireKey refuses a customer's token that gives what only a key may give.

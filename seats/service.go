@@ -41,7 +41,7 @@ func New(p *pipeline.Pipeline, plans *Plans, maxTTL time.Duration) *Service {
 // UNAVAILABLE means that no seats are locked. After OUTCOME_UNKNOWN the same request with the same key
 // returns the lock if it was made.
 func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock holdfast.Lock, replayed bool, err error) {
-	r.Wish, r.ShopData = r.Wish.Clone(), r.Own() // the caller may change them after the check
+	r.Wish, r.ShopData = r.Wish.Clone(), r.OwnShopData() // the caller may change them after the check
 	if r.Seats, err = r.Wish.Count(r.Seats); err != nil {
 		return holdfast.Lock{}, false, err
 	}
@@ -54,7 +54,7 @@ func (s *Service) AcquireLock(ctx context.Context, r holdfast.LockRequest) (lock
 	if err := r.Until.Check(holdfast.LockFields, math.MaxInt64); err != nil {
 		return holdfast.Lock{}, false, err
 	}
-	if err := r.ShopData.Check("body"); err != nil {
+	if err := r.CheckShopData("body"); err != nil {
 		return holdfast.Lock{}, false, err
 	}
 	c := inventory.Acquire{LockRequest: r, LockID: mongodb.NewID()}
@@ -135,7 +135,7 @@ func (s *Service) CreateEvent(ctx context.Context, n holdfast.NewEvent) (holdfas
 func (s *Service) CreateEventOnce(
 	ctx context.Context, n holdfast.NewEvent, key holdfast.CreationKey,
 ) (e holdfast.Event, replayed bool, err error) {
-	n.ShopData = n.Own() // the caller may change it after the check
+	n.ShopData = n.OwnShopData() // the caller may change it after the check
 	hash := n.Hash()
 	sections, err := s.seat(ctx, &n)
 	if err != nil {
@@ -159,7 +159,7 @@ func (s *Service) CreateEventOnce(
 	if err := holdfast.CheckText("body.idempotencyKey", key.Key, holdfast.MaxKeyLength); err != nil {
 		return holdfast.Event{}, false, err
 	}
-	if err := n.ShopData.Check("body"); err != nil {
+	if err := n.CheckShopData("body"); err != nil {
 		return holdfast.Event{}, false, err
 	}
 	now := s.now().UTC().Truncate(time.Millisecond)

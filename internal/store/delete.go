@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 
@@ -37,9 +38,12 @@ func (s *Store) deleteEvent(ctx context.Context, id ID) error {
 	}
 	for _, of := range []struct {
 		collection *mongo.Collection
-		field      string
-	}{{s.locks(), "eventId"}, {s.bookings(), "eventId"}, {s.bookings(), sourceEvent}} {
-		n, err := of.collection.CountDocuments(ctx, mongodb.Is(of.field, id), upTo(1))
+		filter     bson.D
+	}{
+		{s.locks(), mongodb.And(mongodb.Is("eventId", id), notLifted)}, // a block that was lifted is no block any more
+		{s.bookings(), mongodb.Is("eventId", id)}, {s.bookings(), mongodb.Is(sourceEvent, id)},
+	} {
+		n, err := of.collection.CountDocuments(ctx, of.filter, upTo(1))
 		if err != nil {
 			return err
 		}

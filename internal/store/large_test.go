@@ -42,7 +42,7 @@ func TestApply_InsertsLocksWithTheMostMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, i := range []int{0, n / 2, n - 1} {
-		if got := f.Lock(plan.Acquired[i].ID); !got.Same(plan.Acquired[i].ShopData) {
+		if got := f.Lock(plan.Acquired[i].ID); !got.SameShopData(plan.Acquired[i].ShopData) {
 			t.Errorf("lock %d has the reference %q and %d keys", i, got.Reference, len(got.Metadata))
 		}
 	}

@@ -220,7 +220,7 @@ func (c customer) own() bson.D {
 }
 
 // listFilter builds the filter of a list, and says whether the indexes by event, by user and by reference serve it. A
-// filter by event names all statuses, so that the index also provides the order.
+// filter by event or reference names all statuses, so that the index also provides the order.
 func listFilter[S ~string](event *ID, of customer, status, reference string, statuses []S) mongodb.Filter {
 	var match bson.D
 	if reference != "" {
@@ -233,7 +233,7 @@ func listFilter[S ~string](event *ID, of customer, status, reference string, sta
 	switch {
 	case status != "":
 		match = append(match, mongodb.Is("status", status)...)
-	case event != nil:
+	case event != nil || reference != "":
 		match = append(match, mongodb.In("status", statuses)...)
 	}
 	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || of != (customer{}) || reference != ""}

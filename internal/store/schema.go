@@ -67,8 +67,8 @@ func Collections() []mongodb.Collection {
 	}
 }
 
-// byShopReference serves lists by reference. A document without one is not in it.
-var byShopReference = mongodb.Index{Keys: mongodb.Keys(shopReference, "_id"),
+// byShopReference serves lists by reference, and by reference and status. A document without one is not in it.
+var byShopReference = mongodb.Index{Keys: mongodb.Keys(shopReference, "status", "_id"),
 	Partial: bson.D{{Key: shopReference, Value: bson.D{{Key: "$exists", Value: true}}}}}
 
 // lockKey makes the idempotency keys of a user and an event unique.

@@ -84,7 +84,7 @@ func changeOf(before, after holdfast.Lock) holdfast.ChangeType {
 			holdfast.LockExpired: holdfast.ChangeLockExpired,
 		}[after.Status]
 	case after.Seats != before.Seats || after.Section != before.Section || !slices.Equal(after.SeatIDs, before.SeatIDs),
-		!after.Same(before.ShopData):
+		!after.SameShopData(before.ShopData):
 		return holdfast.ChangeLockChanged
 	case !after.ExpiresAt.Equal(before.ExpiresAt):
 		return holdfast.ChangeLockExtended

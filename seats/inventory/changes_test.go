@@ -62,7 +62,7 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	for id, after := range tx.bookings {
 		before := s.bookings[id]
 		c, isTold := told[id]
-		if delete(told, id); isTold != (before == nil || before.Status != after.Status || !before.Same(after.ShopData)) {
+		if delete(told, id); isTold != (before == nil || before.Status != after.Status || !before.SameShopData(after.ShopData)) {
 			return fmt.Errorf("booking %s went from %+v to %+v; told: %+v", id, before, after, c)
 		}
 		if isTold && (!reflect.DeepEqual(*c.Booking, *after) || c.Revision != after.Revision) {
@@ -107,7 +107,7 @@ func wantedType(before, after *inventory.Lock) holdfast.ChangeType {
 		names := map[holdfast.LockStatus]string{"CONSUMED": "consumed", "RELEASED": "released", "EXPIRED": "expired"}
 		return holdfast.ChangeType("holdfast.lock." + names[now.Status])
 	case was.Seats != now.Seats || was.SeatIDs != now.SeatIDs || was.Section != now.Section || was.ShopData != now.ShopData,
-		was.ExpiresAt == now.ExpiresAt:
+		was.ExpiresAt.Equal(now.ExpiresAt):
 		return holdfast.ChangeLockChanged
 	default:
 		return holdfast.ChangeLockExtended

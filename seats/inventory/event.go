@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"reflect"
 
 	"github.com/holdfast-dev/holdfast"
 )
@@ -26,11 +25,9 @@ func (c ChangeEvent) decide(d *decision) Result {
 	if refusal != nil {
 		return d.refuse(refusal, UserKey{})
 	}
-	if rest := c.EventChange; !changesShopData {
-		if rest.ShopData = (holdfast.ShopDataChange{}); reflect.ValueOf(rest).IsZero() {
-			unchanged := d.event.Event
-			return Result{Event: &unchanged}
-		}
+	if !changesShopData && c.NamesShopDataAlone() {
+		unchanged := d.event.Event
+		return Result{Event: &unchanged}
 	}
 	if c.TotalSeats != nil {
 		if !d.ensureCounter() {

@@ -246,7 +246,9 @@ func set(tr *transcript, v reflect.Value, text string) (err error) {
 			key, value, hasValue := strings.Cut(word, "=")
 			item := reflect.New(v.Type().Elem()).Elem()
 			if hasValue {
-				err = set(tr, item, value)
+				if err := set(tr, item, value); err != nil {
+					return err
+				}
 			}
 			v.SetMapIndex(reflect.ValueOf(key), item)
 		}
