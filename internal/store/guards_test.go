@@ -231,6 +231,9 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 	confirm := write(holdfast.BookingPending, holdfast.BookingConfirmed, true)
 	expire := write(holdfast.BookingPending, holdfast.BookingExpired, false)
 	cancel := write(holdfast.BookingPending, holdfast.BookingCancelled, false)
+	keep := func(f fixture) inventory.Plan {
+		return inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: holdfast.BookingPending, To: holdfast.BookingPending, Quiet: true}}}
+	}
 	pay := write(holdfast.BookingInitiated, holdfast.BookingPending, false)
 	checkGuards(t, []guardCase{
 		{name: "expire: it is cancelled", plan: expire, change: set("status", "CANCELLED")},
@@ -242,6 +245,8 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 		{name: "confirm: its window is not a date", plan: confirm, change: set("paymentExpiresAt", "soon")},
 		{name: "another revision", plan: confirm, change: set("internal.rev", 1)},
 		{name: "it is deleted", plan: confirm, change: func(f fixture) { f.remove("bookings", f.booking) }},
+		{name: "confirm: its customer is erased", plan: confirm, change: set("internal.rev", int64(1))},
+		{name: "keep: its customer is erased", plan: keep, change: set("internal.rev", int64(1))},
 	})
 }
 

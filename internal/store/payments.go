@@ -37,6 +37,8 @@ func payments() mongodb.Collection {
 			// This index serves lists.
 			{Keys: mongodb.Keys("bookingId", "_id")},
 			{Keys: mongodb.Keys("eventId", "status", "_id")},
+			// This index finds the payments of a holder that is erased.
+			{Keys: mongodb.Keys(holderField, "_id"), Partial: bson.D{{Key: holderField, Value: bson.D{{Key: "$exists", Value: true}}}}},
 			// This index serves the refunds that are due, oldest first.
 			{Keys: mongodb.Keys("status", "_id"), Partial: due},
 			{Keys: mongodb.Keys("updatedAt", "_id"), Partial: due},
@@ -102,7 +104,7 @@ func (s *Store) writePayments(ctx context.Context, plans []EventPlan, _ []Applie
 			docs = append(docs, newPaymentDoc(payment))
 		}
 		for _, w := range p.Payments {
-			guard := mongodb.And(mongodb.Is("_id", w.ID), mongodb.Is("status", string(w.From)))
+			guard := mongodb.And(mongodb.Is("_id", w.ID), mongodb.Is("status", string(w.From)), numberOrAbsent(rev, w.After.Revision-1))
 			statements = append(statements, bson.D{
 				{Key: "q", Value: guard}, {Key: "u", Value: paymentUpdate(w)}, {Key: "hint", Value: mongodb.ByID},
 			})

@@ -185,7 +185,7 @@ func (s *store) insertLocks(p inventory.Plan) error {
 func (s *store) writeBookings(p inventory.Plan) error {
 	for _, w := range p.Bookings {
 		b := s.bookings[w.ID]
-		if b == nil || b.Status != w.From || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
+		if b == nil || b.Status != w.From || b.Revision != w.Revision || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
 			return errStale
 		}
 		if w.Quiet {

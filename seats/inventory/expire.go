@@ -52,6 +52,7 @@ type ExpireBookings struct {
 	Run
 	Bookings []BookingRef
 	Events   []ID // that the bookings and their locks name
+	ByLock   bool // also ends those whose lock is due before their payment window has passed
 }
 
 // BookingRef names a booking and its lock.
@@ -76,7 +77,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 			continue
 		}
 		lock, hasLock, _ := d.lock(b.LockID)
-		if !d.isBookingDue(b, lock, hasLock) {
+		if !d.isBookingDue(b, lock, hasLock) && !(c.ByLock && hasLock && lock.Due(d.state.Now)) {
 			continue
 		}
 		ended := Ended{Booking: b.ID, Lock: b.LockID}

@@ -267,7 +267,7 @@ func (g *generator) swept() inventory.Command {
 		}
 		return c
 	}
-	c := inventory.ExpireBookings{Run: bookingRun}
+	c := inventory.ExpireBookings{Run: bookingRun, ByLock: draw(g, "by lock", false, true)}
 	for range n {
 		ref := inventory.BookingRef{Booking: g.bookingID()}
 		if b := g.store.bookings[ref.Booking]; b != nil {

@@ -172,7 +172,8 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 		}
 		lock := m.locks[b.LockID]
 		windowPassed := !b.PaymentExpiresAt.IsZero() && m.isDue(b.PaymentExpiresAt)
-		if !windowPassed && (b.Status != "INITIATED" || (lock != nil && m.lockCode(lock) == "")) {
+		lockPassed := c.ByLock && lock != nil && m.isDue(lock.ExpiresAt)
+		if !windowPassed && !lockPassed && (b.Status != "INITIATED" || (lock != nil && m.lockCode(lock) == "")) {
 			continue
 		}
 		active := lock != nil && lock.Status == "ACTIVE"

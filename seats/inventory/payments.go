@@ -13,7 +13,7 @@ type PaymentKey struct{ Reference, Part string }
 type PaymentWrite struct {
 	ID       ID
 	From, To holdfast.PaymentStatus
-	After    holdfast.Payment // as the write leaves it
+	After    holdfast.Payment // as the write leaves it. A guard: the payment has the revision before this one
 	RunID    string
 }
 
@@ -122,7 +122,7 @@ func (d *decision) keepBooking(b holdfast.Booking) {
 		return
 	}
 	d.plan.Bookings = append(d.plan.Bookings, BookingWrite{
-		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, Quiet: true,
+		ID: b.ID, EventID: b.EventID, From: b.Status, To: b.Status, Revision: b.Revision, Quiet: true,
 	})
 	d.bookings[b.ID] = b
 }

@@ -134,7 +134,7 @@ type BookingWrite struct {
 	ID               ID
 	EventID          ID // of the booking as it was read; zero if it names none
 	From, To         holdfast.BookingStatus
-	Revision         int64
+	Revision         int64              // a guard: the booking has not changed since it was read
 	WindowOpen       bool               // a guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time          // zero: unchanged
 	PaymentReference string             // unchanged if it is empty
