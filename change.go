@@ -13,14 +13,14 @@ type ChangeType string
 // The types of changes.
 const (
 	ChangeLockCreated  ChangeType = "holdfast.lock.created"
-	ChangeLockChanged  ChangeType = "holdfast.lock.changed" // other seats, another booking, reference or metadata
+	ChangeLockChanged  ChangeType = "holdfast.lock.changed" // other seats, another booking, reference, metadata or an erased customer
 	ChangeLockExtended ChangeType = "holdfast.lock.extended"
 	ChangeLockConsumed ChangeType = "holdfast.lock.consumed"
 	ChangeLockReleased ChangeType = "holdfast.lock.released"
 	ChangeLockExpired  ChangeType = "holdfast.lock.expired"
 
 	ChangeBookingCreated   ChangeType = "holdfast.booking.created"
-	ChangeBookingChanged   ChangeType = "holdfast.booking.changed" // another reference, or other metadata
+	ChangeBookingChanged   ChangeType = "holdfast.booking.changed" // another reference, metadata or an erased customer
 	ChangeBookingPending   ChangeType = "holdfast.booking.payment_pending"
 	ChangeBookingConfirmed ChangeType = "holdfast.booking.confirmed"
 	ChangeBookingCancelled ChangeType = "holdfast.booking.cancelled"

@@ -30,6 +30,7 @@ const (
 	CodeSaleNotOpen          Code = "SALE_NOT_OPEN" // Details: SaleNotOpen
 	CodeEventHasLocks        Code = "EVENT_HAS_LOCKS"
 	CodeEmailTaken           Code = "EMAIL_TAKEN"
+	CodeHoldsSeats           Code = "HOLDS_SEATS" // of a customer that is to be erased
 	CodeIdempotencyKeyReused Code = "IDEMPOTENCY_KEY_REUSED"
 
 	CodeLockConsumed Code = "LOCK_CONSUMED"
@@ -70,7 +71,7 @@ func Codes() []Code {
 		CodeEventNotFound, CodeUserNotFound, CodeLockNotFound, CodeBookingNotFound, CodeSeatingPlanNotFound, CodeSeatNotFound,
 		CodeSeatsUnavailable, CodeSeatOrphaned, CodeSeatsNotAdjacent, CodeLockHasBooking, CodeSeatLimitReached, CodeSaleNotOpen,
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEventHasLocks, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed,
-		CodeLockReleased,
+		CodeLockReleased, CodeHoldsSeats,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
 		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
 		CodeWebhookNotFound, CodeWebhookLimitReached,

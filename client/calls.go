@@ -167,6 +167,26 @@ func (c *Client) UpdateUser(ctx context.Context, id string, change UserChange) (
 	return u, err
 }
 
+// Erased counts the documents that an erasure has changed.
+type Erased struct {
+	Locks    int64 `json:"locks"`
+	Bookings int64 `json:"bookings"`
+	Entries  int64 `json:"entries"`
+}
+
+// EraseUser erases what is known about a user, for good. It fails with HoldsSeats while the user has a lock or an open booking
+// that is not due. After an error without a code, and after OutcomeUnknown, a part is erased: the same call continues.
+func (c *Client) EraseUser(ctx context.Context, id string) (Erased, error) {
+	return post[Erased](ctx, c, "/api/users/", id, "/erase", nil)
+}
+
+// EraseHolder is EraseUser for a holder.
+func (c *Client) EraseHolder(ctx context.Context, holder string) (erased Erased, err error) {
+	body := map[string]string{"holder": holder}
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/holders/erase", body: body}, &erased)
+	return erased, err
+}
+
 // NewEvent describes an event for CreateEvent: one with a seating plan, or with TotalSeats.
 // MaxSeatsPerUser 0 means no limit.
 type NewEvent struct {

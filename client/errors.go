@@ -43,6 +43,7 @@ const (
 	SaleNotOpen          Code = "SALE_NOT_OPEN" // Error.OpensAt and RetryAfter
 	EventHasLocks        Code = "EVENT_HAS_LOCKS"
 	EmailTaken           Code = "EMAIL_TAKEN"
+	HoldsSeats           Code = "HOLDS_SEATS"
 	CapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN"
 	LockConsumed         Code = "LOCK_CONSUMED"
 	LockReleased         Code = "LOCK_RELEASED"

@@ -127,6 +127,11 @@ func (e *Engine) CancelEvent(ctx context.Context, id holdfast.ID) (expiry.Report
 	return canceller.Run(ctx, run)
 }
 
+// Erase erases what is known about a user or, unless holder is "", a holder: see expiry.Eraser.
+func (e *Engine) Erase(ctx context.Context, user holdfast.ID, holder string) (expiry.Erased, error) {
+	return e.core.Eraser.Erase(ctx, user, holder)
+}
+
 func (e *Engine) newRun(job holdfast.EndedBy) expiry.Run {
 	id := mongodb.NewRunID(string(job), mongodb.SystemTime())
 	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}

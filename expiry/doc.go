@@ -3,7 +3,7 @@
 // together with their locks. Retention purges locks and bookings that ended long ago.
 //
 // Archiver marks events that are past and settled, so that recovery skips them. Canceller cancels
-// an event with its locks and bookings.
+// an event with its locks and bookings. Eraser erases a customer.
 //
 // # Guarantees
 //

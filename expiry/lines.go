@@ -54,6 +54,14 @@ func bookingLines(by holdfast.EndedBy) lines {
 	}
 }
 
+// eraseLines are the lines of what ends before a customer is erased.
+var eraseLines = lines{
+	found: func(n int) string { return fmt.Sprintf("[ERASE] Found %d expired locks or bookings of a customer", n) },
+	ended: func(e inventory.Ended, event holdfast.ID) string {
+		return fmt.Sprintf("[ERASE] Expired lock %s, restored %d seats to event %s", e.Lock, e.Seats, event)
+	},
+}
+
 // cancelLines are the lines of a run that cancels all of an event.
 func cancelLines(event holdfast.ID) lines {
 	return lines{

@@ -40,6 +40,8 @@ type Run struct {
 	Log *slog.Logger // with correlationId and job
 	// Initiated makes the booking sweep also end INITIATED bookings whose lock has ended or is due.
 	Initiated bool
+	// ByLock makes it end bookings whose lock is due, although their payment window is open.
+	ByLock bool
 }
 
 // SweepLocks ends the due ACTIVE locks, and stops after a page that is not full. Locks that become due meanwhile are
@@ -149,7 +151,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueBooking]) error {
 		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other, because they write the same event
 			err := endGroup(ctx, p, g.event, batch, func(ctx context.Context, due []store.DueBooking) (int, bool, error) {
-				command := inventory.ExpireBookings{Run: p.Run.Run}
+				command := inventory.ExpireBookings{Run: p.Run.Run, ByLock: p.Run.ByLock}
 				for _, d := range due {
 					command.Bookings, command.Events = append(command.Bookings, d.BookingRef), append(command.Events, d.Events...)
 				}

@@ -76,6 +76,8 @@ func routeAccess(id string) []access {
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
+		{"POST /api/users/{id}/erase", admin, nil},
+		{"POST /api/holders/erase", admin, fields{"holder": "cart-1"}},
 		{"PATCH /api/users/{id}", backEnd, fields{"name": "A"}},
 		{"POST /api/seating-plans", admin, plan},
 		{"GET /api/seating-plans", all, nil},

@@ -40,7 +40,7 @@ func openShop(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
-		Users: w.Users, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes, Webhooks: webhooks.New(w.DB, w.Changes, true),
+		Users: w.Users, Eraser: w.Eraser, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes, Webhooks: webhooks.New(w.DB, w.Changes, true),
 		Log: slog.New(w.Log), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
 		Keys:    []config.Key{{Name: "shop", Scope: config.ScopeAdmin, Secret: "sesame"}},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
@@ -108,6 +108,18 @@ func TestClient_ActsForHolders(t *testing.T) {
 	}
 	if listed != 1 {
 		t.Errorf("%d bookings are listed", listed)
+	}
+	if erased, err := s.EraseHolder(ctx, cart); err != nil || erased != (client.Erased{Locks: 1, Bookings: 1}) {
+		t.Errorf("erased %+v, %v", erased, err)
+	}
+	if _, err := s.EraseHolder(ctx, "another"); !client.Is(err, client.HoldsSeats) {
+		t.Errorf("erased a holder with an open booking: %v", err)
+	}
+	if erased, err := s.EraseUser(ctx, user.ID); err != nil || erased != (client.Erased{}) {
+		t.Errorf("erased %+v, %v", erased, err)
+	}
+	if _, err := s.GetUser(ctx, user.ID); !client.Is(err, client.UserNotFound) {
+		t.Errorf("the erased user: %v", err)
 	}
 	_, err = s.AcquireLock(ctx, client.LockRequest{EventID: event.ID, UserID: user.ID, Holder: cart, Seats: 2})
 	if !client.Is(err, client.ValidationFailed) {
@@ -501,7 +513,7 @@ func TestClient_HasEveryCode(t *testing.T) {
 		client.Malformed, client.Unauthenticated, client.Forbidden, client.NotFound, client.EventNotFound,
 		client.UserNotFound, client.LockNotFound, client.BookingNotFound, client.JobNotFound, client.MethodNotAllowed,
 		client.BodyTooLarge, client.UnsupportedMediaType, client.SeatsUnavailable, client.SeatLimitReached,
-		client.EventNotOnSale, client.EmailTaken, client.CapacityBelowTaken, client.LockConsumed, client.LockReleased,
+		client.EventNotOnSale, client.EmailTaken, client.HoldsSeats, client.CapacityBelowTaken, client.LockConsumed, client.LockReleased,
 		client.LockExpired, client.BookingConfirmed, client.BookingCancelled, client.BookingNotPayable,
 		client.BookingExpired, client.JobRunning, client.ValidationFailed, client.IdempotencyKeyReused,
 		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown, client.SeatingPlanNotFound, client.SeatNotFound,

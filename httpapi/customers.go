@@ -2,10 +2,13 @@ package httpapi
 
 import (
 	"context"
+	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
 // Customer is a user or, unless Holder is "", a holder. A user may have the ID of a holder, and is another customer.
@@ -79,4 +82,43 @@ func (q CustomerQuery) filter(ctx context.Context) (user *holdfast.ID, holder st
 		err = holdfast.NotFound(holdfast.CodeUserNotFound)
 	}
 	return user, own.Holder, err
+}
+
+// eraseTimeout is how long a request erases. A customer with more than that takes another request.
+const eraseTimeout = 25 * time.Second
+
+type erasureOfHolder struct {
+	Body struct {
+		Holder holderName `json:"holder"`
+	}
+}
+
+type erasedBody struct {
+	Locks    int `json:"locks" doc:"Locks that this request has changed."`
+	Bookings int `json:"bookings"`
+	Entries  int `json:"entries" doc:"Of waiting lists."`
+}
+
+func (a *api) registerErasureRoutes() {
+	op := huma.Operation{
+		Method: http.MethodPost, Tags: []string{"Users"}, Errors: []int{http.StatusNotFound, http.StatusConflict},
+		Description: "For good: the name, the address, the text of a holder, metadata and idempotency keys. Locks, bookings and payments stay, " +
+			"with their references. What is due ends first; other locks and open bookings refuse with HOLDS_SEATS. " +
+			"After OUTCOME_UNKNOWN the same request continues. A repeat changes nothing.",
+		Metadata: map[string]any{metadataTimeout: eraseTimeout},
+	}
+	user, holder := op, op
+	user.OperationID, user.Path, user.Summary = "erase-user", "/api/users/{id}/erase", "Erase a user"
+	holder.OperationID, holder.Path, holder.Summary = "erase-holder", "/api/holders/erase", "Erase a holder"
+	route(a, user, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[erasedBody], error) {
+		return a.erase(ctx, parseID(in.ID), "")
+	})
+	route(a, holder, config.ScopeAdmin, func(ctx context.Context, in *erasureOfHolder) (*found[erasedBody], error) {
+		return a.erase(ctx, holdfast.ID{}, string(in.Body.Holder))
+	})
+}
+
+func (a *api) erase(ctx context.Context, user holdfast.ID, holder string) (*found[erasedBody], error) {
+	erased, err := a.Eraser.Erase(ctx, user, holder)
+	return &found[erasedBody]{Body: erasedBody{Locks: erased.Locks, Bookings: erased.Bookings}}, err
 }

@@ -43,6 +43,7 @@ var statusByCode = map[holdfast.Code]int{
 
 	holdfast.CodeUserNotFound: http.StatusNotFound,
 	holdfast.CodeEmailTaken:   http.StatusConflict,
+	holdfast.CodeHoldsSeats:   http.StatusConflict,
 
 	holdfast.CodeEventNotFound:        http.StatusNotFound,
 	holdfast.CodeLockNotFound:         http.StatusNotFound,

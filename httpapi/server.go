@@ -17,6 +17,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
+	"github.com/holdfast-dev/holdfast/expiry"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -51,6 +52,7 @@ type Services struct {
 	Plans    *seats.Plans
 	Seats    *seats.Service
 	Bookings *booking.Service
+	Eraser   *expiry.Eraser
 	Jobs     *jobs.Runner
 	// CancelEvent cancels an event, and returns the run that cancels its locks and bookings.
 	CancelEvent func(ctx context.Context, id holdfast.ID) (jobs.Record, error)
@@ -170,6 +172,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	}
 	a.Metrics.RegisterBodies(a.bodies.count)
 	a.registerUserRoutes()
+	a.registerErasureRoutes()
 	a.registerSeatingPlanRoutes()
 	a.registerEventRoutes()
 	a.registerReportRoute()
@@ -365,7 +368,7 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	})
 }
 
-// writeTimeout bounds the time until a response is written. It is longer than runWaitTimeout.
+// writeTimeout bounds the time until a response is written. It is longer than runWaitTimeout and eraseTimeout.
 const writeTimeout = 40 * time.Second
 
 // NewServer returns a server with timeouts and a maximum size of the headers.

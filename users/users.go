@@ -29,13 +29,14 @@ func Collections() []mongodb.Collection {
 	return []mongodb.Collection{{Name: name, Schema: &userRules, Indexes: []mongodb.Index{byEmail}}}
 }
 
-var userSchema = userRules.Filter()
+// existing matches the users that are not erased.
+var existing = mongodb.And(userRules.Filter(), mongodb.Is(erasedAt, nil))
 
 var userRules = mongodb.Schema{
 	Required: []string{"_id"},
 	Fields: []mongodb.Field{
 		mongodb.ObjectIDField("_id"), mongodb.TextField("name"), mongodb.TextField("email"), mongodb.DateField("createdAt"),
-		mongodb.DocumentOf(mongodb.TextField("email")).Field("internal"),
+		mongodb.DocumentOf(mongodb.TextField("email"), mongodb.DateField("erasedAt")).Field("internal"),
 	},
 }
 
@@ -59,6 +60,8 @@ type doc struct {
 		Email string `bson:"email"` // the address as it was given, if that differs from the mailbox
 	} `bson:"internal"`
 }
+
+const givenEmail = "internal.email"
 
 // mailbox is the spelling by which an address is stored and found: composed characters (Unicode NFC), the domain in ASCII
 // (IDNA 2008), and without its final dot. The index of the collection ignores the case.
@@ -137,7 +140,6 @@ func (s *Service) UpdateUser(ctx context.Context, id ID, c holdfast.UserChange) 
 }
 
 func (s *Service) update(ctx context.Context, id ID, c holdfast.UserChange) (holdfast.User, error) {
-	const given = "internal.email"
 	set, unset := bson.D{}, bson.D{}
 	if c.Name != nil {
 		set = append(set, bson.E{Key: "name", Value: *c.Name})
@@ -146,14 +148,14 @@ func (s *Service) update(ctx context.Context, id ID, c holdfast.UserChange) (hol
 		box := mailbox(*c.Email)
 		set = append(set, bson.E{Key: "email", Value: box})
 		if box == *c.Email {
-			unset = append(unset, bson.E{Key: given, Value: ""})
+			unset = append(unset, bson.E{Key: givenEmail, Value: ""})
 		} else {
-			set = append(set, bson.E{Key: given, Value: *c.Email})
+			set = append(set, bson.E{Key: givenEmail, Value: *c.Email})
 		}
 	}
 	if len(set) > 0 {
 		update := bson.D{{Key: "$set", Value: set}, {Key: "$unset", Value: unset}}
-		if _, err := s.db.Collection(name).UpdateOne(ctx, mongodb.And(mongodb.Is("_id", id), userSchema), update); err != nil {
+		if _, err := s.db.Collection(name).UpdateOne(ctx, mongodb.And(mongodb.Is("_id", id), existing), update); err != nil {
 			return holdfast.User{}, refuseTaken(err)
 		}
 	}
@@ -189,7 +191,7 @@ func (s *Service) Unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.E
 func (s *Service) unknown(ctx context.Context, userIDs []ID) (map[ID]*holdfast.Error, error) {
 	found, err := mongodb.All[struct {
 		ID ID `bson:"_id"`
-	}](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.In("_id", userIDs)), mongodb.Only("_id")})
+	}](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(mongodb.In("_id", userIDs), mongodb.Is(erasedAt, nil)), mongodb.Only("_id")})
 	if err != nil {
 		return nil, mongodb.Translate(err)
 	}
@@ -215,7 +217,7 @@ func (s *Service) GetUser(ctx context.Context, id ID) (holdfast.User, error) {
 }
 
 func (s *Service) first(ctx context.Context, filter bson.D, o ...options.Lister[options.AggregateOptions]) (holdfast.User, error) {
-	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(filter, userSchema)}, o...)
+	d, found, err := mongodb.First[doc](ctx, s.db.Collection(name), mongo.Pipeline{mongodb.Match(filter, existing)}, o...)
 	switch {
 	case err != nil:
 		return holdfast.User{}, mongodb.Translate(err)
@@ -239,7 +241,7 @@ const maxSearched = 100_000
 func (s *Service) FindByName(ctx context.Context, part string, limit int) (found []holdfast.User, err error) {
 	docs, err := mongodb.All[doc](ctx, s.db.Collection(name), mongo.Pipeline{
 		{{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(maxSearched),
-		mongodb.Match(mongodb.Contains("name", part), userSchema), mongodb.Limit(limit),
+		mongodb.Match(mongodb.Contains("name", part), existing), mongodb.Limit(limit),
 	})
 	for _, d := range docs {
 		found = append(found, d.user())

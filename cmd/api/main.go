@@ -57,7 +57,7 @@ func run(ctx context.Context, c *config.Config, log *slog.Logger) (err error) {
 	a.Metrics.RegisterListeners(hub.Listeners)
 	api, err := app.Serve(c.HTTPAddr, httpapi.New(httpapi.Services{
 		Users: a.Users, Overview: a.Store, Plans: a.Plans, Changes: a.Changes, Audit: a.Audit, Seats: a.Seats, Bookings: a.Bookings,
-		Webhooks: a.Webhooks, CancelEvent: a.CancelEvent,
+		Webhooks: a.Webhooks, CancelEvent: a.CancelEvent, Eraser: a.Eraser,
 		Log: log, Clock: a.DB.Clock(), Metrics: a.Metrics, Jobs: a.Jobs, Keys: c.Keys, Tokens: tokens, Rates: a.Rates,
 		Origins: c.Origins,
 		Limits:  httpapi.Limits{PerKey: c.RateLimitPerKey, PerUser: c.RateLimitPerUser, PerAddress: c.RateLimitPerAddress},

@@ -77,6 +77,7 @@ type Core struct {
 	Sweeper   *expiry.Sweeper
 	Retention *expiry.Retention
 	Archiver  *expiry.Archiver
+	Eraser    *expiry.Eraser
 	Recovery  *recovery.Recovery
 	Corrupt   *CorruptWatch
 }
@@ -122,6 +123,7 @@ func New(db *mongodb.DB, o Options) *Core {
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
 	c.Archiver = &expiry.Archiver{Store: c.Store}
+	c.Eraser = &expiry.Eraser{Sweeper: c.Sweeper, Users: c.Users, Log: db.Log()}
 	c.Recovery = &recovery.Recovery{
 		Pipeline: c.Pipeline, Sweeper: c.Sweeper,
 		Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress,

@@ -83,6 +83,14 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 	return err
 }
 
+// ForgetCreation removes the key of the creation of a document, in the caller's transaction. createdAt is the document's date
+// by the clock of the process that created it; zero means that it is not known.
+func (db *DB) ForgetCreation(ctx context.Context, id holdfast.ID, createdAt time.Time) error {
+	since := createdAt.Add(-time.Minute) // so that few keys are read: no index has the document
+	_, err := db.Collection(creationsName).DeleteMany(ctx, And(Is("createdAt", bson.D{{Key: "$gte", Value: since}}), Is("createdId", id)))
+	return err
+}
+
 // createdBefore finds the document that an earlier request with the key has created. The unique index may contain a
 // key that the majority does not have yet, so Barrier waits for it.
 func (db *DB) createdBefore(ctx context.Context, c Creation) (holdfast.ID, error) {

@@ -20,6 +20,6 @@
 // that is corrupt can't be changed (ErrUnusable).
 //
 // The other files are queries (lists, due locks and bookings, the audit, the stream of
-// changes) and three writes without a decision: drifts.go corrects many counters at a time,
-// purge.go deletes what ended long ago, archive.go marks past events.
+// changes) and four writes without a decision: drifts.go corrects many counters at a time,
+// purge.go deletes what ended long ago, archive.go marks past events, erase.go erases customers.
 package store

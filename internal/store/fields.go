@@ -21,6 +21,8 @@ const (
 
 	lockRunID = "runId"
 
+	keyField    = "idempotencyKey"
+	hashField   = "requestHash"
 	holderField = "holder" // of locks, bookings and payments whose customer is a holder
 )
 

@@ -155,12 +155,12 @@ func (s *Store) LockOf(ctx context.Context, b holdfast.Booking) (holdfast.Lock, 
 
 // Locks lists locks by ID, and returns the token of the next page.
 func (s *Store) Locks(ctx context.Context, f holdfast.LockFilter, page holdfast.Page) ([]holdfast.Lock, string, error) {
-	of := customer{f.UserID, f.Holder}
+	of := customerOf(f.UserID, f.Holder)
 	filter := listFilter(f.EventID, of, string(f.Status), f.Reference, holdfast.LockStatuses())
-	if of == (customer{}) { // blocks have no customer
+	if of == (Customer{}) { // blocks have no customer
 		filter.Match = mongodb.And(filter.Match, notLifted)
 	}
-	if of == (customer{}) && f.EventID == nil && f.Status == "" {
+	if of == (Customer{}) && f.EventID == nil && f.Status == "" {
 		filter.Match = mongodb.And(filter.Match, notBlocked)
 	}
 	filter.Schema = mongodb.And(lockSchema, of.own()) // no index has the holder
@@ -177,7 +177,7 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 
 // Bookings lists bookings by ID, and returns the token of the next page.
 func (s *Store) Bookings(ctx context.Context, f holdfast.BookingFilter, page holdfast.Page) ([]holdfast.Booking, string, error) {
-	of := customer{f.UserID, f.Holder}
+	of := customerOf(f.UserID, f.Holder)
 	filter := listFilter(f.EventID, of, string(f.Status), f.Reference, holdfast.BookingStatuses())
 	filter.Schema = mongodb.And(bookingSchema, of.own())
 	docs, next, err := mongodb.List[bookingDoc](ctx, s.bookings(), filter, page)
@@ -189,30 +189,29 @@ func (s *Store) findBookings(ctx context.Context, filter bson.D) ([]holdfast.Boo
 	return all(docs, bookingDoc.booking), err
 }
 
-// customer is a user, a holder, or neither.
-type customer struct {
-	userID *ID
-	holder string
+// Customer is a user or, unless Holder is "", a holder with the ID that its documents have. The zero value is neither.
+type Customer struct {
+	ID     ID
+	Holder string
 }
 
-// id matches the documents with the ID of a customer. A user and a holder may have the same ID.
-func (c customer) id() bson.D {
+func customerOf(user *ID, holder string) Customer {
 	switch {
-	case c.holder != "":
-		return mongodb.Is("userId", holdfast.HolderID(c.holder))
-	case c.userID != nil:
-		return mongodb.Is("userId", *c.userID)
+	case holder != "":
+		return Customer{holdfast.HolderID(holder), holder}
+	case user != nil:
+		return Customer{ID: *user}
 	default:
-		return nil
+		return Customer{}
 	}
 }
 
-// own matches the documents of a customer among those with its ID.
-func (c customer) own() bson.D {
+// own matches the documents of a customer among those with its ID. A user and a holder may have the same ID.
+func (c Customer) own() bson.D {
 	switch {
-	case c.holder != "":
-		return mongodb.Is(holderField, c.holder)
-	case c.userID != nil:
+	case c.Holder != "":
+		return mongodb.Is(holderField, c.Holder)
+	case !c.ID.IsZero():
 		return mongodb.In(holderField, bson.A{nil, ""})
 	default:
 		return nil
@@ -221,7 +220,7 @@ func (c customer) own() bson.D {
 
 // listFilter builds the filter of a list, and says whether the indexes by event, by user and by reference serve it. A
 // filter by event or reference names all statuses, so that the index also provides the order.
-func listFilter[S ~string](event *ID, of customer, status, reference string, statuses []S) mongodb.Filter {
+func listFilter[S ~string](event *ID, of Customer, status, reference string, statuses []S) mongodb.Filter {
 	var match bson.D
 	if reference != "" {
 		match = append(match, mongodb.Is(shopReference, reference)...)
@@ -229,14 +228,16 @@ func listFilter[S ~string](event *ID, of customer, status, reference string, sta
 	if event != nil {
 		match = append(match, mongodb.Is("eventId", *event)...)
 	}
-	match = append(match, of.id()...)
+	if !of.ID.IsZero() {
+		match = append(match, mongodb.Is("userId", of.ID)...)
+	}
 	switch {
 	case status != "":
 		match = append(match, mongodb.Is("status", status)...)
 	case event != nil || reference != "":
 		match = append(match, mongodb.In("status", statuses)...)
 	}
-	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || of != (customer{}) || reference != ""}
+	return mongodb.Filter{Match: match, Indexed: len(match) == 0 || event != nil || !of.ID.IsZero() || reference != ""}
 }
 
 // EventSummary is an event with the sums of its ACTIVE locks.
