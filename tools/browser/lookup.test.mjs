@@ -90,6 +90,37 @@ test("the search finds a booking, a lock, a user, an e-mail address, a payment r
   expectNoErrors(page);
 });
 
+test("a user and a holder are erased, once they hold nothing; a long erasure says how far it is", async () => {
+  const event = await seatedEvent("To forget");
+  const { user, lock, booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-forget");
+  const held = await holdfast.ask("POST", "/api/locks", { eventId: event.id, holder: "ada", seatIds: ["A-1-2"] });
+  const page = await open(browser, at("holders?holder=ada"));
+  const erase = async (answer = "Erase the customer") => {
+    await card(page, "Erase").getByRole("button", { name: "Erase the customer" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: answer }).click();
+  };
+  await erase("Keep it");
+  await erase();
+  await shows(page, "Erase", /HOLDS_SEATS/);
+  await holdfast.ask("DELETE", `/api/locks/${held.id}`);
+  const problem = { status: 503, code: "OUTCOME_UNKNOWN", detail: "500 locks and 2 bookings were changed, and others are left." };
+  await page.route("**/api/holders/erase", (route) => route.fulfill({ status: 503, contentType: "application/problem+json", json: problem }), { times: 1 });
+  await erase();
+  await shows(page, "Erase", /500 locks and 2 bookings/);
+  await page.getByText("The customer is erased: 1 lock and 0 bookings were changed.").waitFor();
+  await shows(page, "Locks", /no locks/);
+  await page.goto(at(`users/${user.id}`));
+  await accessible(page);
+  await erase();
+  await shows(page, "User", /There never was one, or the user is erased/);
+  await shows(page, "Bookings", new RegExp(`${booking.id.slice(-8)}[^]*CONFIRMED`));
+  await shows(page, "Locks", new RegExp(lock.id.slice(-8)));
+  await accessible(page);
+  await page.goto(at("audit"));
+  await until("the audit has the erasures", async () => /erased the user[^]*erased a holder/.test(await page.locator("main").innerText()));
+  expectNoErrors(page);
+});
+
 test("an event is created, found by its name and status, and gets another date and late payments", async (t) => {
   const own = await Holdfast.start(t);
   const page = await open(browser, `${own.url}/console`);
