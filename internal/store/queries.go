@@ -107,8 +107,7 @@ func (s *Store) Events(ctx context.Context, f holdfast.EventFilter, page holdfas
 		filter.Match = mongodb.And(filter.Match, mongodb.Is(shopReference, f.Reference))
 	}
 	if !f.From.IsZero() || !f.To.IsZero() {
-		filter.Indexed, filter.Date = f.Status == "" && f.Reference == "", "eventDate"
-		filter.Within = mongodb.And(dated("$gte", f.From), dated("$lt", f.To))
+		filter.Date, filter.Within = "eventDate", mongodb.And(dated("$gte", f.From), dated("$lt", f.To))
 	}
 	docs, next, err := mongodb.List[eventDoc](ctx, s.events(), filter, page)
 	return all(docs, eventDoc.answer), next, err

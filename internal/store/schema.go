@@ -23,9 +23,10 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("oversold"), Partial: bson.D{{Key: "oversold", Value: bson.D{{Key: "$gt", Value: 0}}}}},
 				// This index serves passes over the events that are not archived.
 				{Keys: mongodb.Keys(archivedAt, "_id")},
-				// These indexes serve lists by status, and by date.
+				// These indexes serve lists by status, by date, and by both.
 				{Keys: mongodb.Keys("status", "_id")},
 				{Keys: mongodb.Keys("eventDate", "_id")},
+				{Keys: mongodb.Keys("status", "eventDate", "_id")},
 				byShopReference,
 			},
 		},
