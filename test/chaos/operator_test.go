@@ -88,3 +88,47 @@ func TestEventModel_KnowsTheOperatorsChanges(t *testing.T) {
 		})
 	}
 }
+
+// The model knows when a sale opens and closes: no answer is possible on the wrong side of these times.
+func TestEventModel_KnowsTheTimesOfASale(t *testing.T) {
+	t.Parallel()
+	sale := newEventState(10, 0, 2)
+	sale.opensAt, sale.closesAt = 1000, 2000
+	held := sale.withLock(1, lockState{status: 'A', seats: 2, expires: 1_000_000})
+	held.free -= 2
+	lock, more, fewer := opInput{op: opLock, seats: 3}, opInput{op: opChange, lock: 1, seats: 3}, opInput{op: opChange, lock: 1, seats: 1}
+	at := func(code string, seats, called, returned int64) opOutput {
+		out := opOutput{code: code, called: called, returned: returned, status: "ACTIVE", expires: 1_000_000}
+		out.seats = seats
+		return out
+	}
+	for name, c := range map[string]struct {
+		in       opInput
+		out      opOutput
+		possible bool
+	}{
+		"granted before the opening":               {lock, at("", 3, 900, 990), false},
+		"granted across the opening":               {lock, at("", 3, 990, 1010), true},
+		"granted across the closing":               {lock, at("", 3, 1990, 2010), true},
+		"granted after the closing":                {lock, at("", 3, 2010, 2020), false},
+		"more seats before the opening":            {more, at("", 3, 900, 990), false},
+		"more seats after the closing":             {more, at("", 3, 2010, 2020), false},
+		"fewer seats after the closing":            {fewer, at("", 1, 2010, 2020), true},
+		"refused before the opening":               {lock, at("SALE_NOT_OPEN", 0, 990, 1010), true},
+		"refused as early, after the opening":      {lock, at("SALE_NOT_OPEN", 0, 1010, 1020), false},
+		"refused before the closing":               {lock, at("EVENT_NOT_ON_SALE", 0, 1900, 1990), false},
+		"refused after the closing":                {lock, at("EVENT_NOT_ON_SALE", 0, 1990, 2010), true},
+		"fewer refused after the closing":          {fewer, at("EVENT_NOT_ON_SALE", 0, 2010, 2020), false},
+		"more refused before the opening":          {more, at("SALE_NOT_OPEN", 0, 900, 990), true},
+		"more refused after the closing":           {more, at("EVENT_NOT_ON_SALE", 0, 2010, 2020), true},
+		"more refused as early, after the opening": {more, at("SALE_NOT_OPEN", 0, 1010, 1020), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			history := []porcupine.Operation{{Input: c.in, Output: c.out, Call: c.out.called, Return: c.out.returned}}
+			if got := porcupine.CheckOperations(eventModel(held), history); got != c.possible {
+				t.Errorf("possible: %t, want %t", got, c.possible)
+			}
+		})
+	}
+}
