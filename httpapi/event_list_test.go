@@ -110,7 +110,8 @@ func TestEvents_AreDeleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if purged, err := s.w.Store.Purge(s.w.Ctx(), []holdfast.ID{id}, time.Now().Add(time.Minute), time.Now()); err != nil || purged.Locks != 1 { // what was removed does not count
+	purged, err := s.w.Store.Purge(s.w.Ctx(), []holdfast.ID{id}, time.Now().Add(time.Minute), time.Now()) // what was removed does not count
+	if err != nil || purged.Locks != 1 {
 		t.Fatal(purged, err)
 	}
 	before := s.want(s.call("GET", path, nil), 200, "")
@@ -120,7 +121,8 @@ func TestEvents_AreDeleted(t *testing.T) {
 	}
 	s.want(s.call("DELETE", path, nil), 404, "EVENT_NOT_FOUND")
 	told, _ := s.changes("eventId=" + event + "&pageSize=500&pageToken=" + token)
-	if len(told) != 1 || told[0]["type"] != "holdfast.event.deleted" || told[0]["subject"] != "events/"+event || !reflect.DeepEqual(told[0]["data"], any(before.body)) {
+	if len(told) != 1 || told[0]["type"] != "holdfast.event.deleted" || told[0]["subject"] != "events/"+event ||
+		!reflect.DeepEqual(told[0]["data"], any(before.body)) {
 		t.Errorf("told %v, want %v", told, before.body)
 	}
 	for m := l.next(); m.event != ""; {

@@ -81,7 +81,9 @@ func TestDelete_RemovesTheEvent(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	other := testenv.Open(t, w.URI, w.DB.Name())
-	for name, event := range map[string]holdfast.ID{"unseated": w.Event(5), "seated": w.SeatedEvent(numberedPlan), "with a wrong counter": w.Event(5)} {
+	for name, event := range map[string]holdfast.ID{
+		"unseated": w.Event(5), "seated": w.SeatedEvent(numberedPlan), "with a wrong counter": w.Event(5),
+	} {
 		wish := holdfast.Wish{}
 		if name == "seated" {
 			wish.SeatIDs = []string{"A-1-1"}
@@ -228,7 +230,8 @@ func TestDelete_WithALostReply(t *testing.T) {
 		if err := w.Seats.DeleteEvent(w.Ctx(), event); !holdfast.HasCode(err, holdfast.CodeEventNotFound) {
 			t.Errorf("%s, again: %v", name, err)
 		}
-		if told := toldOf(w, event); len(told) != 2 || told[1].Type != holdfast.ChangeEventDeleted || told[1].At.Before(told[0].At.Add(-time.Minute)) {
+		told := toldOf(w, event)
+		if len(told) != 2 || told[1].Type != holdfast.ChangeEventDeleted || told[1].At.Before(told[0].At.Add(-time.Minute)) {
 			t.Errorf("%s: told %+v", name, told)
 		}
 	}

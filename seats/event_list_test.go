@@ -43,7 +43,9 @@ func TestListEvents_ByEveryFilter(t *testing.T) {
 	rng := testenv.Random(t)
 	day := time.Date(2030, 5, 6, 19, 0, 0, 0, time.UTC)
 	statuses, references := []string{"", "ON_SALE", "CLOSED", "CANCELLED"}, []string{"", "", "tour-1", "tour-2"}
-	dates := []time.Time{{}, day, day, day.Add(time.Millisecond), day.AddDate(0, 0, 1), day.AddDate(1, 0, 0), time.Time{}.Add(1), day.AddDate(-80, 0, 0)}
+	dates := []time.Time{
+		{}, day, day, day.Add(time.Millisecond), day.AddDate(0, 0, 1), day.AddDate(1, 0, 0), time.Time{}.Add(1), day.AddDate(-80, 0, 0),
+	}
 	var all []listed
 	for range 60 {
 		e := listed{mongodb.NewID(), statuses[rng.IntN(4)], references[rng.IntN(4)], dates[rng.IntN(len(dates))]}
@@ -138,7 +140,8 @@ func TestListEvents_TokensAreOfTheirFilter(t *testing.T) {
 		filter holdfast.EventFilter
 		token  string
 	}{
-		"of another time": {holdfast.EventFilter{From: now.Add(-2 * time.Hour)}, dated}, "by ID": {byID, dated}, "of a list by ID": {byDate, plain},
+		"of another time": {holdfast.EventFilter{From: now.Add(-2 * time.Hour)}, dated},
+		"by ID":           {byID, dated}, "of a list by ID": {byDate, plain},
 		"with a status": {holdfast.EventFilter{From: byDate.From, Status: holdfast.OnSale}, dated}, "cut": {byDate, dated[:len(dated)-2]},
 		"longer": {byDate, dated + "AAAA"}, "empty bytes": {byDate, "AAAA"}, "no text of it": {byDate, "%"},
 	} {

@@ -232,7 +232,10 @@ func TestSeated_OnlyDecisionsReadTheMap(t *testing.T) {
 		},
 		"Event":   func() error { _, err := f.store.Event(f.Ctx(), f.event); return err },
 		"EventAt": func() error { _, _, err := f.store.EventAt(f.Ctx(), f.event); return err },
-		"Events":  func() error { _, _, err := f.store.Events(f.Ctx(), holdfast.EventFilter{}, holdfast.Page{}); return err },
+		"Events": func() error {
+			_, _, err := f.store.Events(f.Ctx(), holdfast.EventFilter{}, holdfast.Page{})
+			return err
+		},
 		"EventSummaries": func() error {
 			_, _, err := f.store.EventSummaries(f.Ctx(), store.EventFilter{Name: "x", Status: holdfast.OnSale}, holdfast.ID{}, 10)
 			return err
