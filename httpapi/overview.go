@@ -38,6 +38,7 @@ type eventSummaryBody struct {
 	Oversold       int64  `json:"oversold" doc:"Seats taken beyond the total, or a section's, by other software."`
 	ActiveLocks    int64  `json:"activeLocks"`
 
+	Reference     string `json:"reference,omitempty" doc:"The shop's own name."`
 	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"The seating plan, if the event has one."`
 	BlockedSeats  int64  `json:"blockedSeats" doc:"Seats that the venue has taken out of sale."`
 
@@ -61,6 +62,7 @@ func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 		SoldSeats:      s.Sold(),
 		Oversold:       s.Oversold,
 		ActiveLocks:    s.Locks,
+		Reference:      s.Reference,
 		SeatingPlanID:  formatID(s.Seating.PlanID),
 		BlockedSeats:   s.Seating.BlockedSeats,
 	}

@@ -67,6 +67,9 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 	s.wantHits(of(payment), "payment "+payment+" by id:  ACCEPTED")
 	s.want(s.confirm(booking, fields{"paymentReference": "second"}), 409, "BOOKING_CONFIRMED")
 	s.wantHits(of("second"), "payment "+holdfast.Charge{Reference: "second"}.PaymentID().String()+" by paymentReference:  REFUND_DUE")
+	s.want(s.call("PATCH", "/api/locks/"+lock, fields{"reference": "order 17"}), 200, "")
+	s.want(s.call("PATCH", "/api/bookings/"+booking, fields{"reference": "order 17"}), 200, "")
+	s.wantHits(of(" order 17 "), "booking "+booking+" by reference:  CONFIRMED", "lock "+lock+" by reference:  CONSUMED")
 	inEvent := url.Values{"q": {"A-1-1"}, "eventId": {event}}
 	s.wantHits(inEvent, "seat A-1-1 by seat: A, 1, 1 SOLD")
 	a := s.call("GET", "/api/admin/search?"+inEvent.Encode(), nil)

@@ -59,6 +59,39 @@ test("the search finds a holder, whose page has the bookings and the locks, and 
   expectNoErrors(page);
 });
 
+test("what a shop keeps with an event, a lock and a booking is shown, and found by its reference", async () => {
+  const metadata = { "a.b": "<b>two</b>\nlines", ["__proto__"]: "1" };
+  const event = await holdfast.event("Kept", 9);
+  await holdfast.ask("PATCH", `/api/events/${event.id}`, { reference: "season <27>", metadata });
+  const user = await holdfast.user();
+  const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seats: 1, reference: "order-17", metadata });
+  const request = { eventId: event.id, userId: user.id, lockId: lock.id, paymentTtlSeconds: 600 };
+  const booking = await holdfast.ask("POST", "/api/bookings", request);
+  await holdfast.ask("PATCH", `/api/bookings/${booking.id}`, { reference: "order-18", metadata: null });
+  const page = await open(browser, at(""));
+  await page.locator("#events tr", { hasText: "Kept" }).getByText("season <27>").waitFor();
+  await page.goto(at(`events/${event.id}`));
+  await shows(page, "Event", /Reference\s+season <27>[^]*a\.b\s+<b>two<\/b>/);
+  await page.goto(at(`locks/${lock.id}`));
+  await shows(page, "Lock", /Reference\s+order-17[^]*__proto__\s+1[^]*a\.b\s+<b>two<\/b>/);
+  await accessible(page);
+  await page.goto(at(`bookings/${booking.id}`));
+  await shows(page, "Booking", /Reference\s+order-18/);
+  await shows(page, "History", /booking changed\s+reference order-17 → order-18 · metadata none/);
+  await page.goto(at("bookings"));
+  await card(page, "Bookings").getByLabel("Reference", { exact: true }).fill("order-18");
+  await card(page, "Bookings").getByRole("button", { name: "Filter" }).click();
+  await until("the list has one booking", async () => (await page.getByRole("table", { name: "Bookings" }).locator("tbody tr").count()) === 1);
+  assert.equal(await hash(page), "#/bookings?reference=order-18");
+  const box = page.getByRole("search").getByRole("searchbox");
+  for (const [text, kind] of [["order-17", "lock"], ["order-18", "booking"]]) {
+    await box.fill(text);
+    await box.press("Enter");
+    await page.getByRole("table", { name: "What was found" }).getByRole("row", { name: new RegExp(`${kind}.*the shop's reference`) }).waitFor();
+  }
+  expectNoErrors(page);
+});
+
 test("the search finds a booking, a lock, a user, an e-mail address, a payment reference and a seat", async () => {
   const event = await seatedEvent("Search for me");
   const { user, lock, booking } = await sell(event, { seatIds: ["A-1-1"] }, "pay-search-1");

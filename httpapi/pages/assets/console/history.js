@@ -12,7 +12,7 @@ const partsAtOnce = 20;
 const pageSize = 200;
 
 const shown = {
-  status: "status", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
+  status: "status", reference: "reference", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
   amount: "amount", reason: "reason", refundReference: "refund", name: "name", totalSeats: "total", availableSeats: "available", maxSeatsPerUser: "seats per user", blockedSeats: "blocked",
   saleStartsAt: "sale from", saleEndsAt: "sale until",
 };
@@ -21,6 +21,7 @@ function write(value) {
   return value === undefined || value === "" ? "none" : String(value).replace(/^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d).*Z$/, "$1 $2");
 }
 
+const metadataOf = (data) => Object.entries(data?.metadata ?? {}).map(([key, value]) => `${key}: ${value}`).join(", ");
 const placesOf = (data) => (data?.places ?? []).map((p) => p.seatId ?? p.section).join(", ");
 
 // difference says what is different in two states of a resource.
@@ -30,6 +31,7 @@ function difference(before, after) {
     if (before === undefined && after[name] !== undefined) parts.push(`${label} ${write(after[name])}`);
     else if (before !== undefined && before[name] !== after[name]) parts.push(`${label} ${write(before[name])} → ${write(after[name])}`);
   }
+  if (metadataOf(before) !== metadataOf(after)) parts.push(`metadata ${metadataOf(after) || "none"}`);
   if (placesOf(before) !== placesOf(after)) parts.push(`places ${placesOf(after)}`);
   return parts.join(" · ");
 }
