@@ -1,7 +1,6 @@
 package inventory
 
 import (
-
 	"github.com/holdfast-dev/holdfast"
 )
 
