@@ -89,10 +89,10 @@ func whereOf(err error) string {
 func changeOf(what ...string) (c holdfast.ShopDataChange) {
 	for _, text := range what {
 		key, value, sets := strings.Cut(text, "=")
-		switch {
-		case key == "ref":
+		switch key {
+		case "ref":
 			c.Reference = &value
-		case key == "*":
+		case "*":
 			c.WithoutMetadata = true
 		default:
 			if c.Metadata == nil {

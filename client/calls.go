@@ -404,7 +404,7 @@ func (c *Client) AcquireLock(ctx context.Context, r LockRequest) (l Lock, err er
 	wish.addTo(body)
 	setTime(body, "expiresAt", r.ExpiresAt)
 	setSeconds(body, "ttlSeconds", r.TTL)
-	r.ShopData.addTo(body)
+	r.addTo(body)
 	header, err := c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/locks"), body: body}, &l)
 	l.Replayed = header.Get("Idempotent-Replayed") == "true"
 	return l, err
@@ -476,7 +476,7 @@ func (c *Client) CreateBooking(ctx context.Context, r BookingRequest) (b Booking
 	setCustomer(body, r.UserID, r.Holder)
 	setTime(body, "paymentExpiresAt", r.PaymentExpiresAt)
 	setSeconds(body, "paymentTtlSeconds", r.PaymentTTL)
-	r.ShopData.addTo(body)
+	r.addTo(body)
 	_, err = c.call(ctx, request{method: http.MethodPost, path: inEvent(r.EventID, "/bookings"), body: body}, &b)
 	return b, err
 }

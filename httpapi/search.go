@@ -234,6 +234,13 @@ func (a *api) findByReference(ctx context.Context, text string) (hits []hitBody,
 		return nil, false, nil
 	}
 	page := holdfast.Page{Size: maxHits}
+	events, moreEvents, err := a.Seats.ListEvents(ctx, holdfast.EventFilter{Reference: text}, page)
+	if err != nil {
+		return nil, false, err
+	}
+	for _, e := range events {
+		hits = append(hits, eventHit(e, byReference))
+	}
 	bookings, moreBookings, err := a.Bookings.ListBookings(ctx, holdfast.BookingFilter{Reference: text}, page)
 	if err != nil {
 		return nil, false, err
@@ -245,7 +252,7 @@ func (a *api) findByReference(ctx context.Context, text string) (hits []hitBody,
 	for _, l := range locks {
 		hits = append(hits, lockHit(l, byReference))
 	}
-	return hits, moreBookings+moreLocks != "", err
+	return hits, moreEvents+moreBookings+moreLocks != "", err
 }
 
 func lockHit(l holdfast.Lock, matchedBy string) hitBody {

@@ -70,6 +70,8 @@ func TestSearch_FindsByIDEmailReferenceAndSeat(t *testing.T) {
 	s.want(s.call("PATCH", "/api/locks/"+lock, fields{"reference": "order 17"}), 200, "")
 	s.want(s.call("PATCH", "/api/bookings/"+booking, fields{"reference": "order 17"}), 200, "")
 	s.wantHits(of(" order 17 "), "booking "+booking+" by reference:  CONFIRMED", "lock "+lock+" by reference:  CONSUMED")
+	s.want(s.call("PATCH", "/api/events/"+event, fields{"reference": "season"}), 200, "")
+	s.wantHits(of("season"), "event "+event+" by reference: Seated ON_SALE")
 	inEvent := url.Values{"q": {"A-1-1"}, "eventId": {event}}
 	s.wantHits(inEvent, "seat A-1-1 by seat: A, 1, 1 SOLD")
 	a := s.call("GET", "/api/admin/search?"+inEvent.Encode(), nil)

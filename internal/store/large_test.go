@@ -74,8 +74,11 @@ func TestLoad_ReadsLocksWithTheMostMetadata(t *testing.T) {
 	}
 	needs.Apart = true
 	state, err := f.Store.Load(f.Ctx(), f.event, needs)
-	if err != nil || state.Event == nil || state.Now.IsZero() || len(*state.Due) != n || len((*state.Due)[0].Metadata) != holdfast.MaxMetadata {
+	if err != nil || state.Event == nil || state.Now.IsZero() || len(*state.Due) != n {
 		t.Fatalf("%v, %+v", err, state.Event)
+	}
+	if got := len((*state.Due)[0].Metadata); got != holdfast.MaxMetadata {
+		t.Errorf("%d keys", got)
 	}
 	report := f.SweepLocks()
 	if report.Applied != n {
