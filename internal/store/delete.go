@@ -40,7 +40,7 @@ func (s *Store) deleteEvent(ctx context.Context, id ID) error {
 		collection *mongo.Collection
 		filter     bson.D
 	}{
-		{s.locks(), mongodb.And(mongodb.Is("eventId", id), notLifted)}, // a block that was lifted is no block any more
+		{s.locks(), mongodb.And(mongodb.Is("eventId", id), notLifted)}, // a block that was lifted does not count
 		{s.bookings(), mongodb.Is("eventId", id)}, {s.bookings(), mongodb.Is(sourceEvent, id)},
 	} {
 		n, err := of.collection.CountDocuments(ctx, of.filter, upTo(1))
