@@ -130,5 +130,6 @@ func (e *Eraser) refuseLive(ctx context.Context, of store.Customer) error {
 }
 
 func errHoldsSeats() error {
-	return holdfast.Refuse(holdfast.CodeHoldsSeats, "The customer has locks or open bookings. Release or cancel them first, or wait for their end.")
+	return holdfast.Refuse(holdfast.CodeHoldsSeats,
+		"The customer has locks or open bookings. Release or cancel them first, or wait for their end.")
 }

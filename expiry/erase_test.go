@@ -171,7 +171,8 @@ func TestErase_ManyLocks(t *testing.T) {
 	const locks = 3000
 	event, docs := w.Event(10_000), make([]any, 0, locks)
 	for i := range locks {
-		docs = append(docs, bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event}, {Key: "userId", Value: holdfast.HolderID(ada)},
+		docs = append(docs, bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: event},
+			{Key: "userId", Value: holdfast.HolderID(ada)},
 			{Key: "holder", Value: ada}, {Key: "seats", Value: 1}, {Key: "status", Value: "RELEASED"}, {Key: "expiresAt", Value: time.Now()},
 			{Key: "idempotencyKey", Value: fmt.Sprint("k", i)}})
 	}

@@ -151,7 +151,7 @@ func (s *Sweeper) expireBookings(ctx context.Context, p *progress, due []store.D
 	return eachGroup(ctx, groups, func(ctx context.Context, g group[store.DueBooking]) error {
 		for batch := range slices.Chunk(g.items, s.Batch) { // one after the other, because they write the same event
 			err := endGroup(ctx, p, g.event, batch, func(ctx context.Context, due []store.DueBooking) (int, bool, error) {
-				command := inventory.ExpireBookings{Run: p.Run.Run, ByLock: p.Run.ByLock}
+				command := inventory.ExpireBookings{Run: p.Run.Run, ByLock: p.ByLock}
 				for _, d := range due {
 					command.Bookings, command.Events = append(command.Bookings, d.BookingRef), append(command.Events, d.Events...)
 				}

@@ -40,8 +40,9 @@ func openShop(t *testing.T, proxy handler, options ...client.Option) *shop {
 	t.Helper()
 	w := testenv.New(t)
 	api := httpapi.New(httpapi.Services{
-		Users: w.Users, Eraser: w.Eraser, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes, Webhooks: webhooks.New(w.DB, w.Changes, true),
-		Log: slog.New(w.Log), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
+		Users: w.Users, Eraser: w.Eraser, Plans: w.Plans, Seats: w.Seats, Bookings: w.Bookings, Changes: w.Changes,
+		Webhooks: webhooks.New(w.DB, w.Changes, true),
+		Log:      slog.New(w.Log), Clock: mongodb.SystemTime, Metrics: telemetry.NewMetrics(),
 		Keys:    []config.Key{{Name: "shop", Scope: config.ScopeAdmin, Secret: "sesame"}},
 		Serving: func() bool { return true }, Ready: func(context.Context) httpapi.Readiness { return httpapi.Readiness{} },
 	})

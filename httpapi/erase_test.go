@@ -76,7 +76,8 @@ func TestErase_AUser(t *testing.T) {
 	if left := s.saying("+44 1815"); left["seatlocks"] != 1 || len(left) != 1 {
 		t.Errorf("the metadata are in %v", left)
 	}
-	for path, reference := range map[string]string{"/api/locks/" + lock: "order-7", "/api/locks/" + noted: "order-8", "/api/bookings/" + notedBooking: "order-8"} {
+	for path, reference := range map[string]string{"/api/locks/" + lock: "order-7", "/api/locks/" + noted: "order-8",
+		"/api/bookings/" + notedBooking: "order-8"} {
 		if got := s.call("GET", path, nil); got.text("reference") != reference || got.body["metadata"] != nil {
 			t.Errorf("%s has %s", path, got.raw)
 		}
@@ -140,13 +141,16 @@ func TestErase_AHolder(t *testing.T) {
 	const ada = "ada lovelace, 1815"
 	event := s.event(30)
 	lock := func(seats int) string {
-		return s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": ada, "seats": seats, "idempotencyKey": fmt.Sprint("k", seats)}), 201, "").text("id")
+		return s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": ada, "seats": seats,
+			"idempotencyKey": fmt.Sprint("k", seats)}), 201, "").text("id")
 	}
 	released := lock(1)
 	s.want(s.call("DELETE", "/api/locks/"+released, nil), 200, "")
-	due := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": ada, "seats": 4, "expiresAt": "2020-01-01T00:00:00Z"}), 201, "").text("id")
+	due := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": ada, "seats": 4,
+		"expiresAt": "2020-01-01T00:00:00Z"}), 201, "").text("id")
 	book := func(lock string) string {
-		return s.want(s.call("POST", "/api/bookings", fields{"eventId": event, "holder": ada, "lockId": lock, "paymentTtlSeconds": 60}), 201, "").text("id")
+		return s.want(s.call("POST", "/api/bookings", fields{"eventId": event, "holder": ada, "lockId": lock,
+			"paymentTtlSeconds": 60}), 201, "").text("id")
 	}
 	sold, purged := book(lock(2)), book(lock(3))
 	s.want(s.confirm(sold, fields{"paymentReference": "r-sold"}), 200, "")
@@ -235,7 +239,8 @@ func TestErase_WaitsForLiveLocksAndBookings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := s.in(t)
 			holder, booking := "holder of "+name, ""
-			lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": holder, "seats": 1, "idempotencyKey": "k"}), 201, "").text("id")
+			lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": holder, "seats": 1,
+				"idempotencyKey": "k"}), 201, "").text("id")
 			if c.window != nil {
 				c.window["eventId"], c.window["holder"], c.window["lockId"] = event, holder, lock
 				booking = s.want(s.call("POST", "/api/bookings", c.window), 201, "").text("id")
@@ -276,9 +281,12 @@ func TestErase_RefusesWhatNamesNobody(t *testing.T) {
 	s.want(s.call("POST", "/api/users/"+s.user()+"/erase", fields{"holder": "a"}), 422, "VALIDATION_FAILED")
 	const invalid = "VALIDATION_FAILED"
 	s.checkShapes(t, "POST", "/api/holders/erase", []shapeOf{
-		{"empty", `{}`, 422, invalid, "body"}, {"null", `{"holder":null}`, 422, invalid, "body.holder"}, {"blank", `{"holder":""}`, 422, invalid, "body.holder"},
-		{"long", `{"holder":"` + strings.Repeat("x", 129) + `"}`, 422, invalid, "body.holder"}, {"control", `{"holder":"a\u0000"}`, 422, invalid, "body.holder"},
-		{"erased", `{"holder":"erased-6b0166d19f73b711049e40f1"}`, 422, invalid, "body.holder"}, {"a user", `{"userId":"6b0166d19f73b711049e40f1"}`, 422, invalid, "body.userId"},
+		{"empty", `{}`, 422, invalid, "body"}, {"null", `{"holder":null}`, 422, invalid, "body.holder"},
+		{"blank", `{"holder":""}`, 422, invalid, "body.holder"},
+		{"long", `{"holder":"` + strings.Repeat("x", 129) + `"}`, 422, invalid, "body.holder"},
+		{"control", `{"holder":"a\u0000"}`, 422, invalid, "body.holder"},
+		{"erased", `{"holder":"erased-6b0166d19f73b711049e40f1"}`, 422, invalid, "body.holder"},
+		{"a user", `{"userId":"6b0166d19f73b711049e40f1"}`, 422, invalid, "body.userId"},
 	})
 	s.wantErased(s.eraseHolder("who has nothing"), 0, 0)
 }
@@ -288,7 +296,8 @@ func TestErase_ATokenOfAnErasedHolder(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
 	key := []string{"Authorization", "Bearer s-ops"}
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10}, key...), 201, "").text("id")
+	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10},
+		key...), 201, "").text("id")
 	as := []string{"Authorization", holderToken(t, jwt.MapClaims{"holder": cart})}
 	lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": cart, "seats": 1}, as...), 201, "").text("id")
 	s.want(s.call("DELETE", "/api/locks/"+lock, nil, as...), 200, "")

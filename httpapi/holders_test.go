@@ -58,7 +58,8 @@ func TestHolders_LockBookAndPay(t *testing.T) {
 			s := s.in(t)
 			wanted := fields{"eventId": event, "holder": cart, "seats": 2, "idempotencyKey": name}
 			lock := s.wantHeldBy(s.want(s.call("POST", base+"/locks", wanted), 201, ""), cart)
-			if again := s.want(s.call("POST", base+"/locks", wanted), 201, ""); again.raw != lock.raw || again.header.Get("Idempotent-Replayed") != "true" {
+			if again := s.want(s.call("POST", base+"/locks", wanted), 201, ""); again.raw != lock.raw ||
+				again.header.Get("Idempotent-Replayed") != "true" {
 				t.Errorf("%s, and again %s", lock.raw, again.raw)
 			}
 			book := fields{"eventId": event, "holder": cart, "lockId": lock.text("id"), "paymentTtlSeconds": 60}
@@ -105,7 +106,8 @@ func TestHolders_LatePayment(t *testing.T) {
 	s.want(s.call("PATCH", "/api/events/"+event, fields{"latePayments": "ACCEPT"}), 200, "")
 	lock := s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": cart, "seats": 2}), 201, "").text("id")
 	justNow := time.Now().Add(-time.Second).Format(time.RFC3339Nano)
-	booking := s.want(s.call("POST", "/api/bookings", fields{"eventId": event, "holder": cart, "lockId": lock, "paymentExpiresAt": justNow}), 201, "")
+	booking := s.want(s.call("POST", "/api/bookings", fields{"eventId": event, "holder": cart, "lockId": lock,
+		"paymentExpiresAt": justNow}), 201, "")
 	late := s.wantHeldBy(s.want(s.confirm(booking.text("id"), fields{"paymentReference": "late"}), 200, ""), cart)
 	if late.text("late") != "true" || late.text("lockId") == lock {
 		t.Errorf("the late booking is %s", late.raw)
@@ -131,7 +133,8 @@ func TestHolders_WrongFieldsChangeNothing(t *testing.T) {
 		`"holder":["a"],`: `"body.holder"`, `"holder":{"$ne":""},`: `"body.holder"`, `"holder":true,`: `"body.holder"`,
 		`"holder":"a\u0000",`: `"body.holder"`, `"holder":"a\nb",`: `"body.holder"`, `"holder":"\u007f",`: `"body.holder"`,
 		`"holder":"\u0085",`: `"body.holder"`, `"holder":"erased-",`: `"body.holder"`,
-		`"holder":"erased-6b0166d19f73b711049e40f1",`: `"body.holder"`, `"Holder":"a",`: `"body.Holder"`, `"HOLDER":"a","holder":"a",`: `"body.HOLDER"`,
+		`"holder":"erased-6b0166d19f73b711049e40f1",`: `"body.holder"`, `"Holder":"a",`: `"body.Holder"`,
+		`"HOLDER":"a","holder":"a",`: `"body.HOLDER"`,
 	} {
 		rows = append(rows, shapeOf{customer, customer, 422, "VALIDATION_FAILED", says})
 	}
@@ -142,7 +145,8 @@ func TestHolders_WrongFieldsChangeNothing(t *testing.T) {
 	before := s.stored()
 	for _, route := range []struct{ path, rest string }{
 		{"/api/locks", `"eventId":"` + event + `","seats":1}`}, {"/api/events/" + event + "/locks", `"seats":1}`},
-		{"/api/bookings", `"eventId":"` + event + `","lockId":"` + lock + `"}`}, {"/api/events/" + event + "/bookings", `"lockId":"` + lock + `"}`},
+		{"/api/bookings", `"eventId":"` + event + `","lockId":"` + lock + `"}`},
+		{"/api/events/" + event + "/bookings", `"lockId":"` + lock + `"}`},
 	} {
 		t.Run(route.path, func(t *testing.T) {
 			bodies := make([]shapeOf, len(rows))
@@ -178,7 +182,8 @@ func TestHolders_AreComparedByteByByte(t *testing.T) {
 	event := s.event(10)
 	texts := []string{"a", "A", " a", "a ", "\u00e9", "e\u0301", strings.Repeat("\U0001f3ad", 128), strings.Repeat("0", 24), "{}", "\u202e"}
 	for _, text := range texts {
-		s.wantHeldBy(s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": text, "seats": 1, "idempotencyKey": "k"}), 201, ""), text)
+		s.wantHeldBy(s.want(s.call("POST", "/api/locks", fields{"eventId": event, "holder": text, "seats": 1,
+			"idempotencyKey": "k"}), 201, ""), text)
 	}
 	for _, text := range texts {
 		if locks := s.itemsOf("/api/locks?" + url.Values{"holder": {text}}.Encode()); len(locks) != 1 || locks[0]["holder"] != text {
@@ -204,8 +209,10 @@ func TestHolders_WrongFiltersAreRefused(t *testing.T) {
 	id := mongodb.NewID().String()
 	for _, path := range []string{"/api/locks", "/api/bookings"} {
 		for query, where := range map[string]string{
-			"holder=": "query.holder", "holder=a&userId=" + id: "query.holder", "holder=&userId=" + id: "query.holder", "holder=a&userId=": "query.userId",
-			"holder=" + strings.Repeat("x", 129): "query.holder", "holder=a%00": "query.holder", "holder=%C2%85": "query.holder", "holder=%FF": "query.holder",
+			"holder=": "query.holder", "holder=a&userId=" + id: "query.holder", "holder=&userId=" + id: "query.holder",
+			"holder=a&userId=":                   "query.userId",
+			"holder=" + strings.Repeat("x", 129): "query.holder", "holder=a%00": "query.holder", "holder=%C2%85": "query.holder",
+			"holder=%FF":        "query.holder",
 			"holder=a&holder=a": "query.holder", "Holder=a": "query.Holder", "holder[$ne]=a": "query.holder[$ne]",
 		} {
 			t.Run(path+"?"+query, func(t *testing.T) {
@@ -229,13 +236,15 @@ func TestHolders_AreNotTheUserWithTheirID(t *testing.T) {
 	s := openWithAccess(t)
 	key := []string{"Authorization", "Bearer s-ops"}
 	twin := s.userWithIDOf(cart)
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10}, key...), 201, "").text("id")
+	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10},
+		key...), 201, "").text("id")
 	type customer struct {
 		names fields
 		query string
 		as    []string
 	}
-	holder := customer{fields{"holder": cart}, url.Values{"holder": {cart}}.Encode(), []string{"Authorization", holderToken(t, jwt.MapClaims{"sub": cart})}}
+	holder := customer{fields{"holder": cart}, url.Values{"holder": {cart}}.Encode(),
+		[]string{"Authorization", holderToken(t, jwt.MapClaims{"sub": cart})}}
 	user := customer{fields{"userId": twin}, "userId=" + twin, []string{"Authorization", tokenFor(t, twin)}}
 	with := func(c customer, more fields) fields {
 		all := fields{"eventId": event}
@@ -300,7 +309,8 @@ func TestHolders_TokenOfEachKind(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)
 	key := []string{"Authorization", "Bearer s-ops"}
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 100}, key...), 201, "").text("id")
+	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 100},
+		key...), 201, "").text("id")
 	user := s.want(s.call("POST", "/api/users", fields{"name": "A", "email": "a@example.com"}, key...), 201, "").text("id")
 	for name, c := range map[string]struct {
 		claims        jwt.MapClaims
@@ -326,15 +336,17 @@ func TestHolders_TokenOfEachKind(t *testing.T) {
 				t.Errorf("the lock of a user is %s", lock.raw)
 			}
 			s.want(s.call("GET", "/api/locks/"+lock.text("id"), nil, as...), 200, "")
-			s.want(s.call("POST", "/api/locks/"+lock.text("id")+"/extend", fields{"expiresAt": "2020-01-01T00:00:00Z"}, as...), 422, "VALIDATION_FAILED")
+			s.want(s.call("POST", "/api/locks/"+lock.text("id")+"/extend", fields{"expiresAt": "2020-01-01T00:00:00Z"}, as...), 422,
+				"VALIDATION_FAILED")
 			if got := s.actorOf("locks/" + lock.text("id")); got != c.actor {
 				t.Errorf("the actor is %q, want %q", got, c.actor)
 			}
 		})
 	}
 	for name, claims := range map[string]jwt.MapClaims{
-		"erased sub": {"sub": "erased-" + user}, "erased holder": {"sub": user, "holder": "erased-" + user}, "empty holder": {"sub": user, "holder": ""},
-		"null": {"sub": user, "holder": nil}, "a number": {"sub": user, "holder": 5}, "a list": {"sub": user, "holder": []string{"a"}},
+		"erased sub": {"sub": "erased-" + user}, "erased holder": {"sub": user, "holder": "erased-" + user},
+		"empty holder": {"sub": user, "holder": ""},
+		"null":         {"sub": user, "holder": nil}, "a number": {"sub": user, "holder": 5}, "a list": {"sub": user, "holder": []string{"a"}},
 		"an object": {"sub": user, "holder": fields{"$ne": ""}}, "too long": {"sub": user, "holder": strings.Repeat("x", 129)},
 		"long sub": {"sub": strings.Repeat("x", 129)}, "control": {"sub": "a\nb"}, "empty sub": {"sub": ""}, "none": {},
 		"zero": {"sub": strings.Repeat("0", 24)}, "sub of a number": {"sub": 5}, "another case": {"Holder": "a"},
@@ -390,7 +402,8 @@ func TestHolders_HaveCapsAndRates(t *testing.T) {
 		s.Tokens = tokens
 	})
 	key := []string{"Authorization", "Bearer s-ops"}
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10, "maxSeatsPerUser": 3}, key...), 201, "").text("id")
+	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10,
+		"maxSeatsPerUser": 3}, key...), 201, "").text("id")
 	acquire := func(holder string, seats int) answer {
 		return s.call("POST", "/api/locks", fields{"eventId": event, "holder": holder, "seats": seats}, key...)
 	}
@@ -413,13 +426,15 @@ func TestHolders_OfOtherSoftware(t *testing.T) {
 	eventID, userID := s.w.Event(10), holdfast.HolderID(cart)
 	lock := func(expires time.Time) holdfast.ID {
 		id := mongodb.NewID()
-		s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: userID}, {Key: "holder", Value: cart},
+		s.w.Insert("seatlocks", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: userID},
+			{Key: "holder", Value: cart},
 			{Key: "seats", Value: 2}, {Key: "status", Value: "ACTIVE"}, {Key: "expiresAt", Value: expires}})
 		return id
 	}
 	due, live, sold := lock(time.Now().Add(-time.Hour)), lock(time.Now().Add(time.Hour)), lock(time.Now().Add(time.Hour))
 	booking := mongodb.NewID()
-	s.w.Insert("bookings", bson.D{{Key: "_id", Value: booking}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: userID}, {Key: "holder", Value: cart},
+	s.w.Insert("bookings", bson.D{{Key: "_id", Value: booking}, {Key: "eventId", Value: eventID},
+		{Key: "userId", Value: userID}, {Key: "holder", Value: cart},
 		{Key: "seatLockId", Value: sold}, {Key: "seats", Value: 2}, {Key: "status", Value: "PAYMENT_PENDING"},
 		{Key: "paymentExpiresAt", Value: time.Now().Add(time.Hour)}})
 	s.w.Recover()

@@ -72,7 +72,7 @@ type LockTerms struct {
 	CustomerBody
 	ExpiresAt      *timestamp `json:"expiresAt,omitempty" nullable:"true" doc:"A past time makes the lock due at once."`
 	TTLSeconds     *int64     `json:"ttlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"By the database's clock."`
-	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Unique per event and customer."`
+	IdempotencyKey string     `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per event and customer."`
 	WishBody
 	ShopTerms
 }

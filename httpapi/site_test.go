@@ -76,7 +76,8 @@ func openOn(t testing.TB, w *testenv.Env, change func(*httpapi.Services, *core.S
 		Log: slog.New(w.Log), Clock: mongodb.SystemTime, Holder: jobs.NewHolder("pod"), Leases: jobs.NewMongoLeases(w.DB, terms), Terms: terms,
 		History: &jobs.History{DB: w.DB}, Metrics: jobs.NewMetrics(metrics.Registry),
 	}, s.testJobs()...)
-	services.Eraser, services.Users, services.Overview, services.Seats, services.Bookings, services.Jobs = w.Eraser, w.Users, w.Store, w.Seats, w.Bookings, s.jobs
+	services.Eraser, services.Users, services.Overview, services.Seats, services.Bookings, services.Jobs = w.Eraser, w.Users,
+		w.Store, w.Seats, w.Bookings, s.jobs
 	services.Plans, services.Changes, services.Audit, services.Webhooks = w.Plans, w.Changes, w.Audit, w.Webhooks
 	services.Live = live.NewHub(w.Store, slog.New(w.Log))
 	services.Log, services.Clock, services.Metrics, services.Serving = slog.New(w.Log), mongodb.SystemTime, metrics, s.serving.Load

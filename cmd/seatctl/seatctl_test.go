@@ -458,7 +458,8 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		t.Errorf("%+v %v", e, err)
 	}
 	e, err = to.Seats.GetEvent(to.Ctx(), seated)
-	if err != nil || e.TotalSeats != 31 || e.AvailableSeats != 31 || e.Seating.PlanID.String() != copied || !e.SameShopData(original.ShopData) {
+	if err != nil || e.TotalSeats != 31 || e.AvailableSeats != 31 || e.Seating.PlanID.String() != copied ||
+		!e.SameShopData(original.ShopData) {
 		t.Errorf("%+v %v", e, err)
 	}
 	if code, again, _ := ctl(to, "", "export"); code != 0 ||

@@ -91,7 +91,8 @@ func (s *Store) EraseLocks(ctx context.Context, c Customer, batch int) (int, err
 		if err != nil || len(docs) == 0 {
 			return 0, err
 		}
-		if err := s.update(ctx, locksName, []bson.D{statement(mongodb.In("_id", lockIDs), c.erasure(keyField, hashField))}, len(docs)); err != nil {
+		if err := s.update(ctx, locksName, []bson.D{statement(mongodb.In("_id", lockIDs), c.erasure(keyField, hashField))},
+			len(docs)); err != nil {
 			return 0, err
 		}
 		return len(docs), s.insertChanges(ctx, records)

@@ -232,7 +232,8 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 	expire := write(holdfast.BookingPending, holdfast.BookingExpired, false)
 	cancel := write(holdfast.BookingPending, holdfast.BookingCancelled, false)
 	keep := func(f fixture) inventory.Plan {
-		return inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: holdfast.BookingPending, To: holdfast.BookingPending, Quiet: true}}}
+		return inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: holdfast.BookingPending,
+			To: holdfast.BookingPending, Quiet: true}}}
 	}
 	pay := write(holdfast.BookingInitiated, holdfast.BookingPending, false)
 	checkGuards(t, []guardCase{

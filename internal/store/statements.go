@@ -278,7 +278,8 @@ func changing(update, set, unset bson.D) bson.D {
 
 // bookingGuard matches the bookings that are as the plan requires.
 func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
-	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), numberOrAbsent(rev, w.Revision), bookingsOf(known(w.EventID)))
+	is := mongodb.And(mongodb.In("_id", ids), mongodb.Is("status", string(w.From)), numberOrAbsent(rev, w.Revision),
+		bookingsOf(known(w.EventID)))
 	if w.WindowOpen {
 		return mongodb.And(is, mongodb.Ahead("paymentExpiresAt"))
 	}

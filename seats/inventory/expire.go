@@ -77,7 +77,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 			continue
 		}
 		lock, hasLock, _ := d.lock(b.LockID)
-		if !d.isBookingDue(b, lock, hasLock) && !(c.ByLock && hasLock && lock.Due(d.state.Now)) {
+		if isDue := d.isBookingDue(b, lock, hasLock) || c.ByLock && hasLock && lock.Due(d.state.Now); !isDue {
 			continue
 		}
 		ended := Ended{Booking: b.ID, Lock: b.LockID}

@@ -26,7 +26,10 @@ func TestAcquire_AHolderNeedsNoUser(t *testing.T) {
 func TestConfirm_ALatePaymentKeepsTheHolder(t *testing.T) {
 	for name, lockIsThere := range map[string]bool{"by the lock": true, "by the booking": false} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(9).withLock(1, 2, "EXPIRED", in(-minutes(1)), func(l *inventory.Lock) { l.UserID, l.Holder = holdfast.HolderID("guest"), "guest" })
+			s := newStore(9).withLock(1, 2, "EXPIRED", in(-minutes(1)), func(l *inventory.Lock) {
+				l.UserID,
+					l.Holder = holdfast.HolderID("guest"), "guest"
+			})
 			s.withBooking(1, "EXPIRED", in(-minutes(1)))
 			b := s.bookings[bookingID(1)]
 			b.UserID, b.Holder = holdfast.HolderID("guest"), "guest"
@@ -34,7 +37,8 @@ func TestConfirm_ALatePaymentKeepsTheHolder(t *testing.T) {
 			if !lockIsThere {
 				delete(s.locks, lockID(1))
 			}
-			late := s.one(t, inventory.Confirm{BookingID: bookingID(1), LockID: lockID(2), EventID: eventID, Charge: holdfast.Charge{Reference: "r"}})
+			late := s.one(t, inventory.Confirm{BookingID: bookingID(1), LockID: lockID(2), EventID: eventID,
+				Charge: holdfast.Charge{Reference: "r"}})
 			wantCode(t, late, "")
 			made, paid := s.locks[lockID(2)], s.payments[holdfast.Charge{Reference: "r"}.PaymentID()]
 			if made == nil || made.Holder != "guest" || made.UserID != holdfast.HolderID("guest") || paid == nil || paid.Holder != "guest" {

@@ -36,7 +36,8 @@ func (s *store) checkPayments(t rapid.TB, before *store) {
 			t.Errorf("the payment %+v became %+v", was, p)
 		case was.Status != p.Status && !paymentMoves[was.Status][p.Status]:
 			t.Errorf("payment %s went from %s to %s", id, was.Status, p.Status)
-		case was.Charge != p.Charge || was.BookingID != p.BookingID || was.EventID != p.EventID || was.UserID != p.UserID || was.Holder != p.Holder:
+		case was.Charge != p.Charge || was.BookingID != p.BookingID || was.EventID != p.EventID || was.UserID != p.UserID ||
+			was.Holder != p.Holder:
 			t.Errorf("payment %s became another one: %+v, it was %+v", id, p, was)
 		}
 		isDue, isRefunded := p.Status != holdfast.PaymentAccepted, p.Status == holdfast.PaymentRefunded
@@ -70,7 +71,8 @@ func (s *store) checkPayments(t rapid.TB, before *store) {
 func (s *store) checkNewPayment(t rapid.TB, p *holdfast.Payment) {
 	t.Helper()
 	b := s.bookings[p.BookingID]
-	if p.ID != paymentIDOf(p.Provider, p.Reference, p.Part) || b == nil || p.EventID != b.EventID || p.UserID != b.UserID || p.Holder != b.Holder {
+	if p.ID != paymentIDOf(p.Provider, p.Reference, p.Part) || b == nil || p.EventID != b.EventID || p.UserID != b.UserID ||
+		p.Holder != b.Holder {
 		t.Errorf("the payment %+v was made for the booking %+v", p, b)
 	}
 	if p.Status == holdfast.PaymentRefunded {
