@@ -42,7 +42,7 @@ func TestEngine_HasEveryLimitOfTheAPI(t *testing.T) {
 	person := func(name, email string) func() error {
 		return func() error { _, err := w.Users.CreateUser(w.Ctx(), name, email); return err }
 	}
-	long, late := strings.Repeat("x", 201), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC)
+	long, late, second := strings.Repeat("x", 201), time.Date(10_000, 1, 1, 0, 0, 0, 0, time.UTC), time.Unix(1, 0)
 	for name, call := range map[string]func() error{
 		"an event without a name":             event(func(n *holdfast.NewEvent) { n.Name = " " }),
 		"an event's name is long":             event(func(n *holdfast.NewEvent) { n.Name = long }),
@@ -52,7 +52,7 @@ func TestEngine_HasEveryLimitOfTheAPI(t *testing.T) {
 		"an event's limit is too large":       event(func(n *holdfast.NewEvent) { n.MaxSeatsPerUser = holdfast.MaxSeats + 1 }),
 		"an event's date can't be printed":    event(func(n *holdfast.NewEvent) { n.EventDate = late }),
 		"a sale's start can't be printed":     event(func(n *holdfast.NewEvent) { n.SaleStartsAt = late }),
-		"a sale ends as it starts":            event(func(n *holdfast.NewEvent) { n.SaleStartsAt, n.SaleEndsAt = time.Unix(9, 0), time.Unix(9, 0) }),
+		"a sale ends as it starts":            event(func(n *holdfast.NewEvent) { n.SaleStartsAt, n.SaleEndsAt = second, second }),
 		"a sale's new end can't be printed":   update(holdfast.EventChange{SaleEndsAt: &late}),
 		"a new name has control characters":   update(holdfast.EventChange{Name: new("a\u009b")}),
 		"a new date can't be printed":         update(holdfast.EventChange{EventDate: &late}),
