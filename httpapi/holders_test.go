@@ -236,8 +236,7 @@ func TestHolders_AreNotTheUserWithTheirID(t *testing.T) {
 	s := openWithAccess(t)
 	key := []string{"Authorization", "Bearer s-ops"}
 	twin := s.userWithIDOf(cart)
-	event := s.want(s.call("POST", "/api/events", fields{"name": "E", "eventDate": "2030-06-15T10:00:00Z", "totalSeats": 10},
-		key...), 201, "").text("id")
+	event := s.w.Event(10).String()
 	type customer struct {
 		names fields
 		query string
