@@ -26,10 +26,15 @@ func TestSweeps_LeaveShopDataThatChangesMeanwhile(t *testing.T) {
 	const n, keys = 10, 8
 	var locks []holdfast.Lock
 	var bookings []holdfast.Booking
-	soon := holdfast.Until{At: time.Now().Add(700 * time.Millisecond)}
 	for range n {
-		locks = append(locks, w.Acquire(event, 1, soon))
-		bookings = append(bookings, w.Book(w.Acquire(event, 1, soon), soon))
+		locks = append(locks, w.Acquire(event, 1, testenv.Soon()))
+		bookings = append(bookings, w.Book(w.Acquire(event, 1, testenv.Soon()), testenv.Soon()))
+	}
+	for collection, field := range map[string]string{"seatlocks": "expiresAt", "bookings": "paymentExpiresAt"} {
+		ends := bson.D{{Key: "$set", Value: bson.D{{Key: field, Value: time.Now().Add(300 * time.Millisecond)}}}}
+		if _, err := w.DB.Collection(collection).UpdateMany(w.Ctx(), bson.D{}, ends); err != nil {
+			t.Fatal(err)
+		}
 	}
 	var all sync.WaitGroup
 	for i := range n {
