@@ -1,8 +1,8 @@
 package holdfast
 
 import (
-	"crypto/sha256"
-	"encoding/binary"
+	"slices"
+	"strconv"
 	"time"
 )
 
@@ -74,14 +74,158 @@ type Booking struct {
 	Status           BookingStatus
 	PaymentExpiresAt time.Time `bson:"paymentExpiresAt"` // end of the payment window; zero while INITIATED
 	PaymentReference string    `bson:"paymentReference"`
-	PaymentID        ID        `bson:"-"` // the payment that confirmed it; zero if none did
 	Late             bool      // a late payment was accepted
 	CreatedAt        time.Time `bson:"createdAt"`
 	UpdatedAt        time.Time `bson:"updatedAt"`
 	SeatIDs          []string  `bson:"seatIds"` // the SeatIDs of its lock
 	Section          string    // the Section of its lock
 	Revision         int64     `bson:"-"` // raised by every change; 0 until the first one
-	ShopData         `bson:",inline"`
+	// Payments are those that reached the booking, oldest first: at most MaxListedPayments.
+	Payments []ListedPayment `bson:"-"`
+	// Done are the changes of the booking after its sale that a repeat finds, oldest first.
+	Done     []DoneRequest `bson:"-"`
+	ShopData `bson:",inline"`
+}
+
+// ListedPayment is a payment in the list of its booking.
+type ListedPayment struct {
+	ID     ID            `bson:"id"`
+	Status PaymentStatus `bson:"status"`
+	Amount *int64        `bson:"amount,omitempty"` // of its charge
+}
+
+// MaxListedPayments bounds the payments that a booking lists. A refused payment beyond it is recorded, and not listed; an
+// additional one is refused.
+const MaxListedPayments = 100
+
+// Accepted returns the payments with which the booking is CONFIRMED, oldest first.
+func (b Booking) Accepted() (ids []ID) {
+	for _, p := range b.Payments {
+		if p.Status == PaymentAccepted {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// WithPayment returns the list of the booking's payments with this payment as it is, and whether the list has it. The
+// list of the booking stays.
+func (b Booking) WithPayment(p Payment) (list []ListedPayment, has bool) {
+	list = slices.Clone(b.Payments)
+	listed := ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount}
+	for i := range list {
+		if list[i].ID == p.ID {
+			list[i] = listed
+			return list, true
+		}
+	}
+	if len(list) >= MaxListedPayments {
+		return list, false
+	}
+	return append(list, listed), true
+}
+
+// DoneRequest is a change of a booking that was carried out. If the request had an idempotency key, its repeat is answered
+// for KeyRetention, unless there are MaxDone later ones.
+type DoneRequest struct {
+	ID      ID     `bson:"id"`            // of the command
+	KeyHash string `bson:"key,omitempty"` // of the request's idempotency key; "" if it had none
+	Hash    string `bson:"hash"`          // of the request
+	At      time.Time
+}
+
+// Bounds of Booking.Done. One without a key is only needed until the outcome of its transaction is known.
+const (
+	KeyRetention   = 24 * time.Hour
+	MaxDone        = 1000
+	maxDoneKeyless = 20
+)
+
+// WithDone returns the changes after a further one, without those that are no longer needed. The list of the booking stays.
+func (b Booking) WithDone(r DoneRequest) []DoneRequest {
+	keep, keyless := make([]DoneRequest, 0, len(b.Done)+1), 0
+	for i := len(b.Done) - 1; i >= 0 && len(keep) < MaxDone-1; i-- {
+		d := b.Done[i]
+		if d.KeyHash == "" {
+			keyless++
+		}
+		if d.KeyHash == "" && keyless < maxDoneKeyless || d.KeyHash != "" && r.At.Sub(d.At) < KeyRetention {
+			keep = append(keep, d)
+		}
+	}
+	slices.Reverse(keep)
+	return append(keep, r)
+}
+
+// BookingChange replaces the seats of a booking: all of the new ones, or it keeps the old ones.
+type BookingChange struct {
+	Seats int64
+	Wish  Wish
+	// Payment is an additional one, ACCEPTED if the booking changes. The zero value means none.
+	Payment Charge
+	Refund  *PartRequest // a part of a payment that has to be refunded if the booking changes
+	Key     string       // idempotency key; "" for none
+}
+
+// PartRequest asks for the refund of a part of a payment.
+type PartRequest struct {
+	Amount    int64 // in whole minor units, at least 1
+	PaymentID ID    // zero: the booking's first ACCEPTED payment
+}
+
+// Hash differs between different changes of a booking with one idempotency key.
+func (c BookingChange) Hash() string {
+	text := c.Wish.appendCanonical(strconv.AppendInt([]byte("change|"), c.Seats, 10))
+	text = c.Payment.appendCanonical(text)
+	if c.Refund != nil {
+		text = strconv.AppendInt(append(text, "|refund "...), c.Refund.Amount, 10)
+		text = append(text, c.Refund.PaymentID.String()...)
+	}
+	return hashOf(text)
+}
+
+// Check refuses a change that no booking can have.
+func (c BookingChange) Check() error {
+	if err := CheckText("body.idempotencyKey", c.Key, MaxKeyLength); err != nil {
+		return err
+	}
+	if err := c.Payment.check("body.payment."); err != nil {
+		return err
+	}
+	if c.Refund != nil && (c.Refund.Amount < 1 || c.Refund.Amount > MaxAmount) {
+		return RefuseInput("body.refund.amount", "amount must be a whole number from 1 to %d.", MaxAmount)
+	}
+	return nil
+}
+
+// BookingTransfer gives a booking to another customer.
+type BookingTransfer struct {
+	UserID ID
+	Holder string // in place of UserID; see CustomerID
+	Key    string // idempotency key; "" for none
+}
+
+// Hash differs between different transfers of a booking with one idempotency key, and from every change of its seats.
+func (t BookingTransfer) Hash() string { return requestHash("transfer|%s|%q", t.UserID, t.Holder) }
+
+// PreviousBooking is what a change of a booking's seats or of its customer has replaced.
+type PreviousBooking struct {
+	Seats   int64
+	SeatIDs []string
+	Section string
+	UserID  ID
+	Holder  string
+}
+
+// SaleRequest sells seats at once: a lock, its booking and its payment. The time of the lock request is not used.
+type SaleRequest struct {
+	LockRequest
+	Charge Charge
+}
+
+// Hash differs between different sales with one idempotency key, and from every request for a lock.
+func (r SaleRequest) Hash() string {
+	return hashOf(r.Charge.appendCanonical(append([]byte("sale|"), r.LockRequest.Hash()...)))
 }
 
 // WindowPassed reports whether the payment window has ended at now, by the
@@ -130,173 +274,6 @@ func (f BookingFilter) Check() error {
 		return err
 	}
 	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, BookingStatuses())
-}
-
-// PaymentStatus is the state of a payment.
-type PaymentStatus string
-
-// A payment begins ACCEPTED or REFUND_DUE. An accepted one becomes REFUND_DUE when its booking is cancelled.
-const (
-	PaymentAccepted  PaymentStatus = "ACCEPTED" // its booking is CONFIRMED with it
-	PaymentRefundDue PaymentStatus = "REFUND_DUE"
-	PaymentRefunded  PaymentStatus = "REFUNDED" // the shop has refunded it, or voided it
-)
-
-// PaymentStatuses returns all statuses, in a new slice.
-func PaymentStatuses() []PaymentStatus {
-	return []PaymentStatus{PaymentAccepted, PaymentRefundDue, PaymentRefunded}
-}
-
-// PaymentReason is why a payment must be refunded.
-type PaymentReason string
-
-// The reasons of a refund.
-const (
-	ReasonLate             PaymentReason = "late"       // the booking had expired
-	ReasonSeatsGone        PaymentReason = "seats_gone" // it was late, and its seats are taken
-	ReasonLimit            PaymentReason = "limit"      // it was late, and the customer has reached the limit of seats or locks
-	ReasonNotOnSale        PaymentReason = "not_on_sale"
-	ReasonLockEnded        PaymentReason = "lock_ended" // other software ended the lock of the booking
-	ReasonBookingCancelled PaymentReason = "booking_cancelled"
-	ReasonEventCancelled   PaymentReason = "event_cancelled"
-	ReasonDuplicate        PaymentReason = "duplicate" // the booking was confirmed without it
-)
-
-// PaymentAction changes the status of a payment.
-type PaymentAction string
-
-// The actions on a payment.
-const (
-	ReturnPayment PaymentAction = "return" // its booking is cancelled
-	RefundPayment PaymentAction = "refund" // the shop has refunded it
-)
-
-// nextPayment has all transitions of a payment; every other pair is refused.
-var nextPayment = map[PaymentStatus]map[PaymentAction]PaymentStatus{
-	PaymentAccepted:  {ReturnPayment: PaymentRefundDue},
-	PaymentRefundDue: {RefundPayment: PaymentRefunded},
-}
-
-// Next is the status after the action; ok is false if the action is refused.
-func (s PaymentStatus) Next(a PaymentAction) (to PaymentStatus, ok bool) {
-	to, ok = nextPayment[s][a]
-	return to, ok
-}
-
-// Charge is what a shop reports that it charged for a booking. The zero value means that it reports nothing.
-type Charge struct {
-	Provider  string // "" is DefaultProvider
-	Reference string // the provider's ID of the payment
-	Part      string // distinguishes the bookings that one charge pays for
-	Amount    *int64 // in whole minor units; nil if it is not known
-	Currency  string // of ISO 4217; "" if it is not known
-}
-
-// DefaultProvider is the provider of a charge that names none.
-const DefaultProvider = "default"
-
-// MaxAmount is the largest amount of a charge: every whole number up to it is exact in JSON.
-const MaxAmount = 1<<53 - 1
-
-// IsZero reports whether the shop reported nothing.
-func (c Charge) IsZero() bool { return c == Charge{} }
-
-// Check refuses a charge that no payment can have.
-func (c Charge) Check() error {
-	const field = "body."
-	switch {
-	case c.IsZero():
-		return nil
-	case c.Reference == "":
-		return RefuseInput(field+"paymentReference", "paymentReference must not be empty. Give the provider's ID of the payment.")
-	case c.Amount != nil && (*c.Amount < 0 || *c.Amount > MaxAmount):
-		return RefuseInput(field+"amount", "amount must be a whole number from 0 to %d.", MaxAmount)
-	case c.Currency != "" && !isCurrency(c.Currency):
-		return RefuseInput(field+"currency", "currency must have three capital letters, as in ISO 4217.")
-	}
-	for _, text := range []struct {
-		field, value string
-		most         int
-	}{
-		{"paymentReference", c.Reference, MaxReferenceLength},
-		{"paymentPart", c.Part, MaxPartLength},
-		{"provider", c.Provider, MaxProviderLength},
-	} {
-		if err := CheckReference(field+text.field, text.value, text.most); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func isCurrency(code string) bool {
-	const letters = 3
-	for i := range len(code) {
-		if code[i] < 'A' || code[i] > 'Z' {
-			return false
-		}
-	}
-	return len(code) == letters
-}
-
-// PaymentID is the ID of a charge's payment: the beginning of the SHA-256 of provider, reference and part, each with
-// its length in four big-endian bytes before it. So every process computes the same ID.
-func (c Charge) PaymentID() ID {
-	provider := c.Provider
-	if provider == "" {
-		provider = DefaultProvider
-	}
-	var text []byte
-	for _, s := range []string{provider, c.Reference, c.Part} {
-		text = append(binary.BigEndian.AppendUint32(text, uint32(len(s))), s...) //nolint:gosec // texts are short
-	}
-	sum := sha256.Sum256(text)
-	return ID(sum[:len(ID{})])
-}
-
-// Payment is money that a shop has reported for a booking. There is one for each reference with its part.
-type Payment struct {
-	ID     ID `bson:"_id"`
-	Charge `bson:",inline"`
-
-	BookingID ID     `bson:"bookingId"`
-	EventID   ID     `bson:"eventId"`
-	UserID    ID     `bson:"userId"` // of a holder: HolderID
-	Holder    string // "" if a user paid
-
-	Status          PaymentStatus
-	Reason          PaymentReason // of a refund
-	Code            Code          `bson:"-"`               // the code of the refusal that made it REFUND_DUE; a repeat gets it again
-	RefundReference string        `bson:"refundReference"` // the shop's ID of the refund, once REFUNDED
-	CreatedAt       time.Time     `bson:"createdAt"`
-	UpdatedAt       time.Time     `bson:"updatedAt"`
-	Revision        int64         `bson:"-"` // raised by every change
-}
-
-// Agrees reports whether a charge is that of the payment: the provider, reference and part are the same, and so are the
-// amount and the currency where the charge has them.
-func (p Payment) Agrees(c Charge) bool {
-	return p.ID == c.PaymentID() && (c.Amount == nil || p.Amount != nil && *p.Amount == *c.Amount) &&
-		(c.Currency == "" || p.Currency == c.Currency)
-}
-
-// Refused returns the details of a refused confirmation about its payment.
-func (p Payment) Refused() RefusedPayment { return RefusedPayment{p.ID, p.Status, p.Reason} }
-
-// PaymentFilter selects payments of a list; a nil ID and an empty text match all.
-type PaymentFilter struct {
-	EventID, BookingID *ID // the zero ID is refused: it may be an ID that was never set
-	Status             PaymentStatus
-	Reference          string
-	Provider           string
-}
-
-// Check refuses a filter that no payment can match.
-func (f PaymentFilter) Check() error {
-	if err := checkFilterID("query.bookingId", f.BookingID); err != nil {
-		return err
-	}
-	return checkFilter(f.EventID, nil, "", f.Status, PaymentStatuses())
 }
 
 // User is a customer. The email address is unique without regard to case.

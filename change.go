@@ -19,12 +19,13 @@ const (
 	ChangeLockReleased ChangeType = "holdfast.lock.released"
 	ChangeLockExpired  ChangeType = "holdfast.lock.expired"
 
-	ChangeBookingCreated   ChangeType = "holdfast.booking.created"
-	ChangeBookingChanged   ChangeType = "holdfast.booking.changed" // another reference, metadata or an erased customer
-	ChangeBookingPending   ChangeType = "holdfast.booking.payment_pending"
-	ChangeBookingConfirmed ChangeType = "holdfast.booking.confirmed"
-	ChangeBookingCancelled ChangeType = "holdfast.booking.cancelled"
-	ChangeBookingExpired   ChangeType = "holdfast.booking.expired"
+	ChangeBookingCreated     ChangeType = "holdfast.booking.created"
+	ChangeBookingChanged     ChangeType = "holdfast.booking.changed" // other seats, reference, metadata or an erased customer
+	ChangeBookingTransferred ChangeType = "holdfast.booking.transferred"
+	ChangeBookingPending     ChangeType = "holdfast.booking.payment_pending"
+	ChangeBookingConfirmed   ChangeType = "holdfast.booking.confirmed"
+	ChangeBookingCancelled   ChangeType = "holdfast.booking.cancelled"
+	ChangeBookingExpired     ChangeType = "holdfast.booking.expired"
 
 	ChangePaymentAccepted  ChangeType = "holdfast.payment.accepted"
 	ChangePaymentRefundDue ChangeType = "holdfast.payment.refund_due"
@@ -45,7 +46,8 @@ const (
 func ChangeTypes() []ChangeType {
 	return []ChangeType{
 		ChangeLockCreated, ChangeLockChanged, ChangeLockExtended, ChangeLockConsumed, ChangeLockReleased, ChangeLockExpired,
-		ChangeBookingCreated, ChangeBookingChanged, ChangeBookingPending, ChangeBookingConfirmed, ChangeBookingCancelled, ChangeBookingExpired,
+		ChangeBookingCreated, ChangeBookingChanged, ChangeBookingTransferred, ChangeBookingPending, ChangeBookingConfirmed,
+		ChangeBookingCancelled, ChangeBookingExpired,
 		ChangePaymentAccepted, ChangePaymentRefundDue, ChangePaymentRefunded,
 		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventDeleted, ChangeEventSoldOut,
 		ChangeEventAvailable, ChangeSeatsBlocked,
@@ -65,12 +67,13 @@ type Change struct {
 	At       time.Time
 	Origin
 
-	EventID ID // zero for the creation of a seating plan
-	PlanID  ID // the seating plan of a seated event at that time
-	Lock    *Lock
-	Booking *Booking
-	Payment *Payment
-	Event   *Event
+	EventID  ID // zero for the creation of a seating plan
+	PlanID   ID // the seating plan of a seated event at that time
+	Lock     *Lock
+	Booking  *Booking
+	Previous *PreviousBooking // of a booking whose seats or customer changed; nil otherwise
+	Payment  *Payment
+	Event    *Event
 	// Repairs distinguishes changes of an event with the same revision: a repair of a counter does not raise the revision.
 	Repairs int64
 }

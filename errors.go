@@ -53,6 +53,7 @@ const (
 	CodePaymentRefundDue     Code = "PAYMENT_REFUND_DUE" // Details: RefusedPayment
 	CodePaymentRefunded      Code = "PAYMENT_REFUNDED"
 	CodePaymentAccepted      Code = "PAYMENT_ACCEPTED"
+	CodeRefundNotFound       Code = "REFUND_NOT_FOUND" // of a part of a payment
 
 	// CodeInvalid refuses input with the right form but a wrong value.
 	CodeInvalid Code = "VALIDATION_FAILED" // Details: Invalid
@@ -73,7 +74,7 @@ func Codes() []Code {
 		CodeCapacityBelowTaken, CodeEventNotOnSale, CodeEventHasLocks, CodeEmailTaken, CodeIdempotencyKeyReused, CodeLockConsumed,
 		CodeLockReleased, CodeHoldsSeats,
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
-		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted,
+		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted, CodeRefundNotFound,
 		CodeWebhookNotFound, CodeWebhookLimitReached,
 		CodeInvalid, CodeUnavailable, CodeOutcomeUnknown,
 	}

@@ -38,7 +38,7 @@ type LockAction string
 // The actions on a lock.
 const (
 	ConsumeLock LockAction = "consume" // its booking is confirmed
-	ReleaseLock LockAction = "release" // by the client, or its booking is cancelled
+	ReleaseLock LockAction = "release" // by the client, or its booking is cancelled or transferred
 	ExpireLock  LockAction = "expire"  // it is due
 )
 
@@ -67,6 +67,7 @@ const (
 	EndedByReclaim       EndedBy = "reclaim"
 	EndedByLatePayment   EndedBy = "late-payment" // a new lock of the same booking has the seats
 	EndedByEventCancel   EndedBy = "event-cancel"
+	EndedByTransfer      EndedBy = "transfer" // a new lock of the booking's next customer has the seats
 )
 
 // Lock is a customer's timed claim on seats of one event.
@@ -80,7 +81,7 @@ type Lock struct {
 	ExpiresAt   time.Time `bson:"expiresAt"`
 	Key         string    `bson:"idempotencyKey"` // idempotency key, "" for none
 	RequestHash string    `bson:"requestHash"`    // hash of the request that made it; "" if that had no key, or other software made it
-	BookingID   ID        `bson:"bookingId"`      // its live booking, zero for none
+	BookingID   ID        `bson:"bookingId"`      // the booking that it last had, zero for none
 	CreatedAt   time.Time `bson:"createdAt"`
 	// SeatIDs are the numbered seats in plan order, or nil. They stay when the lock ends.
 	SeatIDs  []string `bson:"seatIds"`
