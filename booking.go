@@ -94,8 +94,8 @@ type ListedPayment struct {
 	Amount *int64        `bson:"amount,omitempty"` // of its charge
 }
 
-// MaxListedPayments bounds the payments that a booking lists. A refused payment beyond it is recorded, and not listed; an
-// additional one is refused.
+// MaxListedPayments bounds the payments that a booking lists. A refused payment beyond it is recorded, and not listed. A
+// booking has at most as many ACCEPTED ones.
 const MaxListedPayments = 100
 
 // Accepted returns the payments with which the booking is CONFIRMED, oldest first.
@@ -108,21 +108,17 @@ func (b Booking) Accepted() (ids []ID) {
 	return ids
 }
 
-// WithPayment returns the list of the booking's payments with this payment as it is, and whether the list has it. The
-// list of the booking stays.
-func (b Booking) WithPayment(p Payment) (list []ListedPayment, has bool) {
-	list = slices.Clone(b.Payments)
-	listed := ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount}
-	for i := range list {
-		if list[i].ID == p.ID {
-			list[i] = listed
-			return list, true
-		}
+// WithPayment returns the list of the booking's payments with one of them as it is now. The list of the booking stays.
+func (b Booking) WithPayment(p Payment) []ListedPayment {
+	list, listed := slices.Clone(b.Payments), ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount}
+	i := slices.IndexFunc(list, func(l ListedPayment) bool { return l.ID == p.ID })
+	switch {
+	case i >= 0:
+		list[i] = listed
+	case len(list) < MaxListedPayments || p.Status == PaymentAccepted:
+		list = append(list, listed)
 	}
-	if len(list) >= MaxListedPayments {
-		return list, false
-	}
-	return append(list, listed), true
+	return list
 }
 
 // DoneRequest is a change of a booking that was carried out. If the request had an idempotency key, its repeat is answered

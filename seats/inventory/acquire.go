@@ -32,6 +32,9 @@ func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 func RepeatNeeds(commands []Command) Needs {
 	var n Needs
 	for _, c := range commands {
+		if sale, ok := c.(Sell); ok {
+			c = sale.Acquire
+		}
 		switch c := c.(type) {
 		case Acquire:
 			n.Locks = append(n.Locks, c.LockID)
@@ -60,7 +63,7 @@ func (c Acquire) decide(d *decision) Result {
 	if c.Abandoned {
 		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
 	}
-	if result, repeated := c.repeat(d); repeated {
+	if result, repeated := c.repeat(d, c.Made); repeated {
 		return result
 	}
 	if c.Key != "" && d.state.Unusable[c.userKey()] {
@@ -91,26 +94,27 @@ func (c Acquire) decide(d *decision) Result {
 	return c.claimLock(d, lock, ttl, wish)
 }
 
-// repeat answers a request whose idempotency key was used before, by an earlier batch or in this one.
-func (c Acquire) repeat(d *decision) (Result, bool) {
+// repeat answers a request whose idempotency key was used before, by an earlier batch or in this one. made reports whether
+// the request made a lock.
+func (c Acquire) repeat(d *decision, made func(holdfast.Lock) bool) (Result, bool) {
 	if c.Key == "" {
 		return Result{}, false
 	}
 	key := c.userKey()
-	made := d.state.Keys[key]
+	known := d.state.Keys[key]
 	result := Result{Replayed: true, acquired: d.acquired[key]}
 	if result.acquired > 0 {
 		result.Lock = &d.plan.Acquired[result.acquired-1]
-	} else if made != nil {
-		present := made.Lock
-		if i, ok := d.planned[made.ID]; ok {
-			present = d.plan.Locks[i].applyTo(*made).Lock
+	} else if known != nil {
+		present := known.Lock
+		if i, ok := d.planned[known.ID]; ok {
+			present = d.plan.Locks[i].applyTo(*known).Lock
 		}
 		result.Lock = &present
 	} else {
 		return Result{}, false
 	}
-	if cannotBeNamed := result.Lock.ID.IsZero(); cannotBeNamed || !c.Made(*result.Lock) {
+	if cannotBeNamed := result.Lock.ID.IsZero(); cannotBeNamed || !made(*result.Lock) {
 		return d.refuse(holdfast.Refuse(holdfast.CodeIdempotencyKeyReused, "The idempotency key was used for another request."), key), true
 	}
 	return result, true
@@ -167,7 +171,7 @@ func (c Acquire) guardTimes(d *decision) {
 // and locks to those that the customer holds. Due locks do not count, and are ended; replaced is a due lock that the
 // command ends itself. known is false if the customer's holding has to be read first.
 func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64, replaced ID) (refusal *holdfast.Error, known bool) {
-	if most := d.rules.MaxSeatsPerLock; most > 0 && seats > most {
+	if most := d.rules.MaxSeatsPerLock; most > 0 && moreSeats > 0 && seats > most {
 		return limitReached(most, nil, "A lock may claim %d seats at most.", most), true
 	}
 	maxSeats, maxLocks := d.event.MaxSeatsPerUser, d.rules.MaxLocksPerUser
@@ -238,14 +242,19 @@ func (c Acquire) claimLock(d *decision, lock holdfast.Lock, ttl time.Duration, w
 	if lock.RequestHash = c.RequestHash; c.Key != "" && lock.RequestHash == "" {
 		lock.RequestHash = c.Hash()
 	}
+	return Result{acquired: d.acquireByKey(lock, ttl)}
+}
+
+// acquireByKey plans a new lock, which later commands of the batch find by its key.
+func (d *decision) acquireByKey(lock holdfast.Lock, ttl time.Duration) int {
 	n := d.acquire(lock, ttl)
-	if c.Key != "" {
+	if lock.Key != "" {
 		if d.acquired == nil {
 			d.acquired = map[UserKey]int{}
 		}
-		d.acquired[c.userKey()] = n
+		d.acquired[UserKey{lock.UserID, lock.Key}] = n
 	}
-	return Result{acquired: n}
+	return n
 }
 
 // acquire plans a new lock, and returns 1 + its index in the plan.

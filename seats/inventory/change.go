@@ -60,14 +60,18 @@ func (c ChangeSeats) decide(d *decision) Result {
 	if d.isAsWished(lock.Lock, wish) {
 		return Result{Lock: &lock.Lock}
 	}
-	return c.exchange(d, lock, wish)
+	changed, result, ok := d.exchange(lock, wish, LiveAtRevision)
+	if !ok {
+		return result
+	}
+	return Result{Lock: &changed.Lock}
 }
 
-// exchange releases the seats of the lock, and claims the new ones. If that is refused, it claims the previous ones
-// again.
-func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
+// exchange releases the seats of a lock, and claims the new ones. If that is refused, it claims the previous ones
+// again, and ok is false.
+func (d *decision) exchange(lock Lock, wish wished, guard LockGuard) (changed Lock, result Result, ok bool) {
 	if !d.ensureCounter() {
-		return Result{}
+		return lock, Result{}, false
 	}
 	old := previousSeats{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
 	counter, countedBy := d.counter, d.countedBy
@@ -83,9 +87,9 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 			d.countedBy = countedBy
 		}
 		if result.Err != nil {
-			return d.refuseFirmly(result.Err)
+			result = d.refuseFirmly(result.Err)
 		}
-		return result
+		return lock, result, false
 	}
 	if held, known := d.holdings[lock.UserID]; known {
 		held.Seats += claimed.Seats - lock.Seats
@@ -94,9 +98,8 @@ func (c ChangeSeats) exchange(d *decision, lock Lock, wish wished) Result {
 	if claimed.Seats > lock.Seats {
 		d.guardSale()
 	}
-	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, Seats: &claimed.LockSeats})
-	changed := d.locks[lock.ID].Lock
-	return Result{Lock: &changed}
+	d.write(lock, LockWrite{To: lock.Status, Guard: guard, Seats: &claimed.LockSeats})
+	return d.locks[lock.ID], Result{}, true
 }
 
 // placesOf finds the given seats, and leaves out those that the plan does not have.

@@ -16,6 +16,7 @@ type Change struct {
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Payment  *holdfast.Payment
+	Previous *holdfast.PreviousBooking // of a booking whose seats or customer the change replaces
 }
 
 // written is a lock before the plan's write, and the command that wrote it last.
@@ -26,9 +27,10 @@ type written struct {
 
 // seenBooking is a booking after a write, the change, and the command that wrote it.
 type seenBooking struct {
-	after holdfast.Booking
-	what  holdfast.ChangeType
-	by    int
+	after    holdfast.Booking
+	previous *holdfast.PreviousBooking
+	what     holdfast.ChangeType
+	by       int
 }
 
 // closeChanges lists the changes of the plan. A raised revision alone is not a change, and the venue's blocks are
@@ -65,11 +67,11 @@ func (d *decision) closeChanges() {
 	}
 	for i := range d.moved {
 		b := &d.moved[i].after
-		p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b})
+		p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b, Previous: d.moved[i].previous})
 	}
 	for i := range d.paid {
 		paid := &d.paid[i].after
-		p.Changes = append(p.Changes, Change{Type: paymentChanges[paid.Status], By: d.paid[i].by, Revision: paid.Revision, Payment: paid})
+		p.Changes = append(p.Changes, Change{Type: d.paid[i].what, By: d.paid[i].by, Revision: paid.Revision, Payment: paid})
 	}
 }
 

@@ -97,7 +97,7 @@ func (c Confirm) refusal(d *decision, b holdfast.Booking, lock Lock) (holdfast.P
 func (c Confirm) sell(d *decision, b holdfast.Booking, a holdfast.BookingAction, w BookingWrite) Result {
 	if !c.Charge.IsZero() {
 		p := d.record(b, c.Charge, holdfast.PaymentAccepted, "", "")
-		w.PaymentReference, w.PaymentID = p.Reference, p.ID
+		w.PaymentReference, w.Payments = p.Reference, listed(b, *p)
 	}
 	b = d.moveBooking(b, a, w)
 	return Result{Booking: &b}
@@ -176,7 +176,7 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 	}
 	if holds {
 		d.subtractHolding(previous.Lock)
-		d.write(previous, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, ClearBooking: true, EndedBy: holdfast.EndedByLatePayment})
+		d.write(previous, LockWrite{To: holdfast.LockExpired, Guard: AtRevision, EndedBy: holdfast.EndedByLatePayment})
 	} else if _, exists, _ := d.lock(b.LockID); exists { // the new lock gets its reference and metadata
 		d.touch(previous)
 	}

@@ -81,17 +81,12 @@ func (c ExpireBookings) decide(d *decision) Result {
 			continue
 		}
 		ended := Ended{Booking: b.ID, Lock: b.LockID}
-		if hasLock && lock.Status == holdfast.LockActive {
-			if d.state.Event != nil && lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID) {
-				ended.Seats = lock.Seats
-				locks++
-				d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
-				d.write(lock, LockWrite{
-					To: holdfast.LockExpired, Guard: AnyRevision, ClearBooking: lock.BookingID == b.ID, EndedBy: c.By, RunID: c.ID,
-				})
-			}
-		} else if hasLock && lock.BookingID == b.ID {
-			d.write(lock, LockWrite{To: lock.Status, Guard: AnyRevision, ClearBooking: true})
+		isItsLock := lock.EventID == d.event.ID && (lock.BookingID.IsZero() || lock.BookingID == b.ID)
+		if hasLock && lock.Status == holdfast.LockActive && d.state.Event != nil && isItsLock {
+			ended.Seats = lock.Seats
+			locks++
+			d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
+			d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: AnyRevision, EndedBy: c.By, RunID: c.ID})
 		}
 		d.moveBooking(b, holdfast.ExpireBooking, BookingWrite{RunID: c.ID})
 		result.Ended = append(result.Ended, ended)

@@ -61,9 +61,7 @@ func (w LockWrite) applyTo(lock Lock) Lock {
 	if !w.ExpiresAt.IsZero() {
 		lock.ExpiresAt = w.ExpiresAt
 	}
-	if w.ClearBooking {
-		lock.BookingID = ID{}
-	} else if !w.BookingID.IsZero() {
+	if !w.BookingID.IsZero() {
 		lock.BookingID = w.BookingID
 	}
 	if w.Seats != nil {
@@ -80,7 +78,7 @@ func (d *decision) release(lock Lock, guard LockGuard, run Run) Lock {
 	to, _ := lock.Status.Next(holdfast.ReleaseLock)
 	d.subtractHolding(lock.Lock)
 	d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
-	d.write(lock, LockWrite{To: to, Guard: guard, ClearBooking: true, EndedBy: run.By, RunID: run.ID})
+	d.write(lock, LockWrite{To: to, Guard: guard, EndedBy: run.By, RunID: run.ID})
 	return d.locks[lock.ID]
 }
 
@@ -189,10 +187,14 @@ func (d *decision) moveBooking(b holdfast.Booking, a holdfast.BookingAction, w B
 }
 
 // writeBooking plans a change of a booking, and returns the booking after the plan. Its time of change is that of the
-// decision, which never goes back.
+// decision, which never goes back. If what is empty, the change shows in no field but the list of payments: it has no
+// record of its own, and the time of change stays.
 func (d *decision) writeBooking(b holdfast.Booking, w BookingWrite, what holdfast.ChangeType) holdfast.Booking {
 	w.ID, w.EventID, w.From, w.Revision = b.ID, b.EventID, b.Status, b.Revision
-	w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
+	previous := holdfast.PreviousBooking{Seats: b.Seats, SeatIDs: b.SeatIDs, Section: b.Section, UserID: b.UserID, Holder: b.Holder}
+	if w.UpdatedAt = b.UpdatedAt; what != "" {
+		w.UpdatedAt = later(b.UpdatedAt, d.state.Now)
+	}
 	d.plan.Bookings = append(d.plan.Bookings, w)
 	b.Status, b.UpdatedAt, b.Revision = w.To, w.UpdatedAt, b.Revision+1
 	if w.PaymentReference != "" {
@@ -201,17 +203,33 @@ func (d *decision) writeBooking(b holdfast.Booking, w BookingWrite, what holdfas
 	if !w.PaymentExpiresAt.IsZero() {
 		b.PaymentExpiresAt = w.PaymentExpiresAt
 	}
-	if !w.PaymentID.IsZero() {
-		b.PaymentID = w.PaymentID
-	}
 	if !w.LockID.IsZero() {
 		b.LockID, b.Late = w.LockID, w.Late
 	}
 	if w.ShopData != nil {
 		b.ShopData = *w.ShopData
 	}
+	if w.Seats != nil {
+		b.Seats, b.SeatIDs, b.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
+	}
+	if w.Customer != nil {
+		b.UserID, b.Holder = w.Customer.UserID, w.Customer.Holder
+	}
+	if w.Payments != nil {
+		b.Payments = *w.Payments
+	}
+	if w.Done != nil {
+		b.Done = *w.Done
+	}
 	d.bookings[b.ID] = b
-	d.moved = append(d.moved, seenBooking{b, what, d.command})
+	if what == "" {
+		return b
+	}
+	seen := seenBooking{after: b, what: what, by: d.command}
+	if w.Seats != nil || w.Customer != nil {
+		seen.previous = &previous
+	}
+	d.moved = append(d.moved, seen)
 	return b
 }
 

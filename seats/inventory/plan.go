@@ -96,19 +96,18 @@ type Drift struct {
 
 // LockWrite changes a lock that has the status From.
 type LockWrite struct {
-	ID           ID
-	EventID      ID // of the lock as it was read; zero if it names none
-	From, To     holdfast.LockStatus
-	Guard        LockGuard
-	Revision     int64     // for all guards except AnyRevision
-	Before       time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
-	ExpiresAt    time.Time // zero: unchanged
-	BookingID    ID        // unchanged if it is zero
-	ClearBooking bool
-	EndedBy      holdfast.EndedBy
-	RunID        string
-	Seats        *LockSeats         // nil: unchanged
-	ShopData     *holdfast.ShopData // replaces both fields; nil: unchanged
+	ID        ID
+	EventID   ID // of the lock as it was read; zero if it names none
+	From, To  holdfast.LockStatus
+	Guard     LockGuard
+	Revision  int64     // for all guards except AnyRevision
+	Before    time.Time // for LiveAtRevision: the clock at the write is before this; zero: at any time
+	ExpiresAt time.Time // zero: unchanged
+	BookingID ID        // unchanged if it is zero
+	EndedBy   holdfast.EndedBy
+	RunID     string
+	Seats     *LockSeats         // nil: unchanged
+	ShopData  *holdfast.ShopData // replaces both fields; nil: unchanged
 }
 
 // LockSeats replaces the seats of a lock.
@@ -129,7 +128,7 @@ const (
 	LiveAtRevision                  // the lock has not changed, and is not due
 )
 
-// BookingWrite changes a booking that has the status From and the revision, unless it is Quiet.
+// BookingWrite changes a booking that has the status From and the revision, and raises the revision.
 type BookingWrite struct {
 	ID               ID
 	EventID          ID // of the booking as it was read; zero if it names none
@@ -138,15 +137,21 @@ type BookingWrite struct {
 	WindowOpen       bool               // a guard: its payment window has not passed at the write
 	PaymentExpiresAt time.Time          // zero: unchanged
 	PaymentReference string             // unchanged if it is empty
-	PaymentID        ID                 // unchanged if it is zero
 	LockID           ID                 // unchanged if it is zero
-	Late             bool               // a late payment was accepted
+	Late             bool               // with LockID: a late payment was accepted
 	ShopData         *holdfast.ShopData // replaces both fields; nil: unchanged
-	// Quiet says that the write changes no visible field, and does not raise the revision. It conflicts with other
-	// writes.
-	Quiet     bool
-	UpdatedAt time.Time
-	RunID     string
+	Seats            *LockSeats         // nil: unchanged
+	Customer         *Customer          // nil: unchanged
+	Payments         *[]holdfast.ListedPayment
+	Done             *[]holdfast.DoneRequest
+	UpdatedAt        time.Time // zero: unchanged
+	RunID            string
+}
+
+// Customer is a user, or a holder with the ID that is derived from it.
+type Customer struct {
+	UserID ID
+	Holder string
 }
 
 // StillDue returns those of some due locks, soonest expiry first, that the plan does not end, up to MaxReclaim seats. It

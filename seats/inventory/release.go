@@ -49,7 +49,7 @@ type Cancel struct {
 func (c Cancel) decide(d *decision) Result {
 	d.ofEvents(c.EventID)
 	b, exists, read := d.booking(c.BookingID)
-	if b.Late { // a late payment may have given it another lock since the command was created
+	if exists && b.LockID != c.LockID { // a late payment or a transfer has given it another lock since the command was created
 		if c.LockID = b.LockID; d.makes(c.LockID) { // the next batch can release it
 			return Result{Undecided: true}
 		}
@@ -64,7 +64,7 @@ func (c Cancel) decide(d *decision) Result {
 	if b.Status == holdfast.BookingCancelled {
 		return Result{Booking: &b}
 	}
-	if d.isCorrupt(c.LockID, b.PaymentID) {
+	if d.isCorrupt(c.LockID) || d.isCorrupt(b.Accepted()...) {
 		return Result{Err: errCorrupt()}
 	}
 	if c.OpenOnly && b.Status == holdfast.BookingConfirmed {
@@ -81,13 +81,14 @@ func (c Cancel) decide(d *decision) Result {
 		d.bumpOpen(b, lock)
 		return d.refuse(err, UserKey{})
 	}
-	if b.Status == holdfast.BookingConfirmed && !d.returnPayment(b, holdfast.ReasonBookingCancelled, "") {
+	payments, read := d.returnPayments(b, holdfast.ReasonBookingCancelled, "")
+	if !read {
 		return Result{}
 	}
 	if hasLock {
 		d.release(lock, AtRevision, Run{By: holdfast.EndedByAPI})
 	}
-	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{})
+	b = d.moveBooking(b, holdfast.CancelBooking, BookingWrite{Payments: payments})
 	return Result{Booking: &b}
 }
 
@@ -127,7 +128,7 @@ func (c CancelSale) decide(d *decision) Result {
 			continue
 		}
 		ended, bookings := Ended{Lock: id, Seats: lock.Seats}, d.liveBookings(id)
-		if slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return d.isCorrupt(b.PaymentID) }) {
+		if slices.ContainsFunc(bookings, func(b holdfast.Booking) bool { return d.isCorrupt(b.Accepted()...) }) {
 			continue // its booking can't be cancelled
 		}
 		for _, b := range bookings {
@@ -142,7 +143,7 @@ func (c CancelSale) decide(d *decision) Result {
 		b, exists, _ := d.booking(ref.Booking)
 		lock, hasLock, _ := d.lock(ref.Lock)
 		_, held := lock.Status.Next(holdfast.ReleaseLock)
-		if isEnded := !hasLock || !held; exists && isEnded && !d.isCorrupt(ref.Lock, b.PaymentID) && c.cancel(d, b) {
+		if isEnded := !hasLock || !held; exists && isEnded && !d.isCorrupt(ref.Lock) && !d.isCorrupt(b.Accepted()...) && c.cancel(d, b) {
 			result.Ended = append(result.Ended, Ended{Booking: b.ID, Lock: ref.Lock})
 		}
 	}
@@ -165,10 +166,8 @@ func (c CancelSale) cancel(d *decision, b holdfast.Booking) bool {
 	if _, live := b.Status.Next(holdfast.CancelBooking); !live {
 		return false
 	}
-	if b.Status == holdfast.BookingConfirmed {
-		d.returnPayment(b, holdfast.ReasonEventCancelled, c.ID)
-	}
-	d.moveBooking(b, holdfast.CancelBooking, BookingWrite{RunID: c.ID})
+	payments, _ := d.returnPayments(b, holdfast.ReasonEventCancelled, c.ID)
+	d.moveBooking(b, holdfast.CancelBooking, BookingWrite{RunID: c.ID, Payments: payments})
 	return true
 }
 
