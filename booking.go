@@ -81,7 +81,7 @@ type Booking struct {
 	Section          string    // the Section of its lock
 	Revision         int64     `bson:"-"` // raised by every change; 0 until the first one
 	// Payments are those that reached the booking, oldest first: at most MaxListedPayments.
-	Payments []ListedPayment `bson:"-"`
+	Payments []ListedPayment `bson:"payments"`
 	// Done are the changes of the booking after its sale that a repeat finds, oldest first.
 	Done     []DoneRequest `bson:"-"`
 	ShopData `bson:",inline"`
@@ -129,6 +129,9 @@ type DoneRequest struct {
 	Hash    string `bson:"hash"`          // of the request
 	At      time.Time
 }
+
+// KeyHash is the hash by which a DoneRequest keeps an idempotency key.
+func KeyHash(key string) string { return requestHash("%s", key) }
 
 // Bounds of Booking.Done. One without a key is only needed until the outcome of its transaction is known.
 const (
@@ -207,9 +210,9 @@ func (t BookingTransfer) Hash() string { return requestHash("transfer|%s|%q", t.
 // PreviousBooking is what a change of a booking's seats or of its customer has replaced.
 type PreviousBooking struct {
 	Seats   int64
-	SeatIDs []string
+	SeatIDs []string `bson:"seatIds"`
 	Section string
-	UserID  ID
+	UserID  ID `bson:"userId"`
 	Holder  string
 }
 

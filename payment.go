@@ -173,6 +173,9 @@ const (
 	RefundDone RefundStatus = "REFUNDED"
 )
 
+// RefundStatuses returns all statuses, in a new slice.
+func RefundStatuses() []RefundStatus { return []RefundStatus{RefundDue, RefundDone} }
+
 // RefundReason is why a part of a payment has to be refunded.
 type RefundReason string
 

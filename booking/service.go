@@ -83,10 +83,7 @@ func (s *Service) ConfirmBooking(ctx context.Context, id ID, charge holdfast.Cha
 	if err := charge.Check(); err != nil {
 		return holdfast.Booking{}, err
 	}
-	if charge.Amount != nil { // the caller may change its value after the check
-		charge.Amount = new(*charge.Amount)
-	}
-	command := inventory.Confirm{BookingID: id, Charge: charge}
+	command := inventory.Confirm{BookingID: id, Charge: ownCharge(charge)} // the caller may change it after the check
 	result, err := s.pipeline.Do(ctx, command)
 	if err == nil && result.IsLate {
 		_, eventID, err := s.bookingAndEvent(ctx, id)
@@ -112,22 +109,22 @@ func (s *Service) bookingAndEvent(ctx context.Context, id ID) (holdfast.Booking,
 	return b, lock.EventID, err
 }
 
-// RefundPayment records that the shop has refunded a payment that is REFUND_DUE. A void counts as a refund. A repeat
+// RefundPayment records that the shop has refunded a payment that is REFUND_DUE, with its parts that are DUE. A void counts as a refund. A repeat
 // with the same reference gets the same answer. It refuses with PAYMENT_NOT_FOUND, PAYMENT_ACCEPTED or
 // PAYMENT_REFUNDED (with another reference).
 func (s *Service) RefundPayment(ctx context.Context, id ID, reference string) (holdfast.Payment, error) {
+	if err := checkRefundReference(reference); err != nil {
+		return holdfast.Payment{}, err
+	}
+	return payment(s.pipeline.Do(ctx, inventory.Refund{PaymentID: id, Reference: reference}))
+}
+
+func checkRefundReference(reference string) error {
 	const field = "body.refundReference"
 	if reference == "" {
-		return holdfast.Payment{}, holdfast.RefuseInput(field, "Give the reference of the refund.")
+		return holdfast.RefuseInput(field, "Give the reference of the refund.")
 	}
-	if err := holdfast.CheckReference(field, reference, holdfast.MaxReferenceLength); err != nil {
-		return holdfast.Payment{}, err
-	}
-	result, err := s.pipeline.Do(ctx, inventory.Refund{PaymentID: id, Reference: reference})
-	if err != nil || result.Payment == nil {
-		return holdfast.Payment{}, err
-	}
-	return *result.Payment, nil
+	return holdfast.CheckReference(field, reference, holdfast.MaxReferenceLength)
 }
 
 // GetPayment returns a payment in its present state, or PAYMENT_NOT_FOUND.

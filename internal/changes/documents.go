@@ -19,16 +19,17 @@ type recordDoc struct {
 }
 
 type itemDoc struct {
-	Type      string            `bson:"type"`
-	Revision  int64             `bson:"rev"`
-	Repairs   int64             `bson:"repairs"`
-	Actor     string            `bson:"actor"`
-	RequestID string            `bson:"requestId"`
-	RunID     string            `bson:"runId"`
-	Lock      *holdfast.Lock    `bson:"lock"`
-	Booking   *holdfast.Booking `bson:"booking"`
-	Payment   *holdfast.Payment `bson:"payment"`
-	Event     *EventDoc         `bson:"event"`
+	Type      string                    `bson:"type"`
+	Revision  int64                     `bson:"rev"`
+	Repairs   int64                     `bson:"repairs"`
+	Actor     string                    `bson:"actor"`
+	RequestID string                    `bson:"requestId"`
+	RunID     string                    `bson:"runId"`
+	Lock      *holdfast.Lock            `bson:"lock"`
+	Booking   *holdfast.Booking         `bson:"booking"`
+	Payment   *holdfast.Payment         `bson:"payment"`
+	Previous  *holdfast.PreviousBooking `bson:"previous"`
+	Event     *EventDoc                 `bson:"event"`
 }
 
 func (d itemDoc) change(r recordDoc) holdfast.Change {
@@ -36,7 +37,7 @@ func (d itemDoc) change(r recordDoc) holdfast.Change {
 		Type: holdfast.ChangeType(typePrefix + d.Type), Revision: d.Revision, Repairs: d.Repairs,
 		At: r.At, EventID: r.EventID, PlanID: r.PlanID,
 		Origin: holdfast.Origin{Actor: d.Actor, RequestID: d.RequestID, RunID: d.RunID},
-		Lock:   d.Lock, Booking: d.Booking, Payment: d.Payment,
+		Lock:   d.Lock, Booking: d.Booking, Payment: d.Payment, Previous: d.Previous,
 	}
 	switch {
 	case c.Lock != nil:

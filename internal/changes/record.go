@@ -112,6 +112,13 @@ func (r *Record) Add(c *holdfast.Change) {
 		b = appendEvent(b, c.Event)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
 	}
+	if p := c.Previous; p != nil {
+		part, b = bsoncore.AppendDocumentElementStart(b, "previous")
+		b = appendText(appendID(b, "userId", p.UserID), "holder", p.Holder)
+		b = appendSeats(bsoncore.AppendInt64Element(b, "seats", p.Seats), p.SeatIDs, p.Section)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
+		r.seats = r.seats || hasSeats(p.SeatIDs, p.Section)
+	}
 	r.items, _ = bsoncore.AppendDocumentEnd(b, start)
 	r.n++
 }
@@ -140,6 +147,12 @@ func appendBooking(b []byte, o *holdfast.Booking) []byte {
 	}
 	b = appendTime(b, "createdAt", o.CreatedAt)
 	b = appendTime(b, "updatedAt", o.UpdatedAt)
+	if len(o.Payments) > 0 {
+		b = appendList(b, "payments", o.Payments, func(b []byte, p holdfast.ListedPayment) []byte {
+			b = bsoncore.AppendObjectIDElement(b, "id", bson.ObjectID(p.ID))
+			return appendAmount(bsoncore.AppendStringElement(b, "status", string(p.Status)), p.Amount)
+		})
+	}
 	return appendSeats(AppendShopData(b, o.ShopData), o.SeatIDs, o.Section)
 }
 
@@ -150,15 +163,40 @@ func appendPayment(b []byte, p *holdfast.Payment) []byte {
 	b = appendText(b, "part", p.Part)
 	b = appendID(b, "bookingId", p.BookingID)
 	b = appendText(appendID(b, "userId", p.UserID), "holder", p.Holder)
-	if p.Amount != nil {
-		b = bsoncore.AppendInt64Element(b, "amount", *p.Amount)
-	}
-	b = appendText(b, "currency", p.Currency)
+	b = appendText(appendAmount(b, p.Amount), "currency", p.Currency)
 	b = bsoncore.AppendStringElement(b, "status", string(p.Status))
 	b = appendText(b, "reason", string(p.Reason))
 	b = appendText(b, "refundReference", p.RefundReference)
+	if len(p.Refunds) > 0 {
+		b = appendList(b, "refunds", p.Refunds, func(b []byte, r holdfast.Refund) []byte {
+			b = bsoncore.AppendObjectIDElement(b, "id", bson.ObjectID(r.ID))
+			b = bsoncore.AppendInt64Element(b, "amount", r.Amount)
+			b = bsoncore.AppendStringElement(b, "reason", string(r.Reason))
+			b = bsoncore.AppendStringElement(b, "status", string(r.Status))
+			return appendTime(appendText(b, "refundReference", r.Reference), "createdAt", r.CreatedAt)
+		})
+	}
 	b = appendTime(b, "createdAt", p.CreatedAt)
 	return appendTime(b, "updatedAt", p.UpdatedAt)
+}
+
+// appendList appends a list of documents.
+func appendList[T any](b []byte, field string, items []T, appendFields func([]byte, T) []byte) []byte {
+	list, b := bsoncore.AppendArrayElementStart(b, field)
+	for i, item := range items {
+		var start int32
+		start, b = bsoncore.AppendDocumentElementStart(b, strconv.Itoa(i))
+		b, _ = bsoncore.AppendDocumentEnd(appendFields(b, item), start)
+	}
+	b, _ = bsoncore.AppendArrayEnd(b, list)
+	return b
+}
+
+func appendAmount(b []byte, amount *int64) []byte {
+	if amount == nil {
+		return b
+	}
+	return bsoncore.AppendInt64Element(b, "amount", *amount)
 }
 
 func appendEvent(b []byte, e *holdfast.Event) []byte {
@@ -183,16 +221,9 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	if len(e.Sections) == 0 {
 		return b
 	}
-	list, b := bsoncore.AppendArrayElementStart(b, "sections")
-	for i, s := range e.Sections {
-		var section int32
-		section, b = bsoncore.AppendDocumentElementStart(b, strconv.Itoa(i))
-		b = bsoncore.AppendStringElement(b, "key", s.Key)
-		b = bsoncore.AppendInt64Element(b, "capacity", s.Capacity)
-		b, _ = bsoncore.AppendDocumentEnd(b, section)
-	}
-	b, _ = bsoncore.AppendArrayEnd(b, list)
-	return b
+	return appendList(b, "sections", e.Sections, func(b []byte, s holdfast.SectionCapacity) []byte {
+		return bsoncore.AppendInt64Element(bsoncore.AppendStringElement(b, "key", s.Key), "capacity", s.Capacity)
+	})
 }
 
 // AppendShopData appends the fields of a document, where they are not empty.

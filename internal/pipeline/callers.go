@@ -45,9 +45,8 @@ func (g group) commands() []inventory.Command {
 	commands := make([]inventory.Command, len(g.Commands))
 	for i, c := range g.Commands {
 		commands[i] = c.Command
-		if acquire, ok := c.Command.(inventory.Acquire); ok && g.Abandoned(i) {
-			acquire.Abandoned = true
-			commands[i] = acquire
+		if g.Abandoned(i) {
+			commands[i] = inventory.Abandon(c.Command)
 		}
 	}
 	return commands

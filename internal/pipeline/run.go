@@ -279,7 +279,7 @@ func (r *run) beforeCommit() error {
 	}
 	for _, t := range r.tasks {
 		for i, result := range t.results {
-			if result.Acquires() && t.Abandoned(i) {
+			if result.Grants() && t.Abandoned(i) {
 				return errDecideAgain
 			}
 		}

@@ -27,7 +27,7 @@ type lookup struct {
 	panicked any // the value of UserLookup's panic
 }
 
-// lookUp starts the lookup of the users that acquire seats. It returns nil if there are none.
+// lookUp starts the lookup of the users that get seats. It returns nil if there are none.
 func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued]) *lookup {
 	if p.users == nil {
 		return nil
@@ -36,9 +36,9 @@ func (p *Pipeline) lookUp(ctx context.Context, b *groupcommit.Batch[ID, queued])
 	var userIDs []ID
 	for _, g := range b.Groups {
 		for _, c := range g.Commands {
-			if acquire, ok := c.Command.(inventory.Acquire); ok && acquire.Holder == "" && !seen[acquire.UserID] {
-				seen[acquire.UserID] = true
-				userIDs = append(userIDs, acquire.UserID)
+			if id, ok := inventory.UserOf(c.Command); ok && !seen[id] {
+				seen[id] = true
+				userIDs = append(userIDs, id)
 			}
 		}
 	}

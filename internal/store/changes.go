@@ -98,6 +98,7 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 		c := &p.Changes[i]
 		change := holdfast.Change{
 			Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking, Payment: c.Payment,
+			Previous: c.Previous,
 		}
 		var eventID ID
 		switch {

@@ -104,7 +104,7 @@ func (d bookingDoc) booking() holdfast.Booking {
 		ID: d.ID, UserID: cmp.Or(d.UserID, d.User), Holder: d.Holder, EventID: cmp.Or(d.EventID, d.Event), LockID: d.LockID,
 		Seats: int64(d.Seats), Status: d.Status, PaymentExpiresAt: d.PaymentExpiresAt, PaymentReference: d.PaymentReference,
 		CreatedAt: createdAt(d.CreatedAt, d.ID), UpdatedAt: d.UpdatedAt, SeatIDs: d.SeatIDs, Section: sectionOf(d.SeatIDs, d.Section),
-		Revision: d.Internal.Rev, PaymentID: d.Internal.PaymentID, Late: d.Late, ShopData: d.Own,
+		Revision: d.Internal.Rev, Payments: d.Internal.Payments, Done: d.Internal.Done, Late: d.Late, ShopData: d.Own,
 	}
 }
 
@@ -119,6 +119,12 @@ func newBookingDoc(b holdfast.Booking) bson.D {
 	}
 	if !b.PaymentExpiresAt.IsZero() {
 		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})
+	}
+	if b.PaymentReference != "" {
+		doc = append(doc, bson.E{Key: referenceField, Value: b.PaymentReference})
+	}
+	if len(b.Payments) > 0 {
+		doc = append(doc, bson.E{Key: internalName, Value: bson.D{{Key: "payments", Value: b.Payments}}})
 	}
 	doc, _ = setShopData(doc, nil, b.ShopData)
 	return withSeats(doc, b.SeatIDs, b.Section)

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 // Fields that only Holdfast uses are in one sub-document of each document, so that they can't collide with other
@@ -47,8 +49,9 @@ type lockInternal struct {
 }
 
 type bookingInternal struct {
-	Rev       int64 `bson:"rev"`
-	PaymentID ID    `bson:"paymentId"`
+	Rev      int64                    `bson:"rev"`
+	Payments []holdfast.ListedPayment `bson:"payments"`
+	Done     []holdfast.DoneRequest   `bson:"done"`
 }
 
 // raiseRevision is part of every update of an event, a lock, a booking or a payment. An update that changes nothing

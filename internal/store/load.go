@@ -34,7 +34,9 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 	var err error
 	switch {
 	case eventID.IsZero() && len(n.Bookings) == 1:
-		err = s.loadByBooking(ctx, n, &found)
+		if err = s.loadByBooking(ctx, n, &found); err == nil && len(found.Bookings) == 0 && n.NeedsPayments() {
+			err = s.loadEach(ctx, eventID, n, &found) // the payments of a booking that does not exist
+		}
 		for _, b := range found.Bookings { // the lock was read with its booking
 			n.Locks = append(n.Locks, b.LockID)
 		}

@@ -17,9 +17,9 @@ import (
 const (
 	paymentsName = "payments"
 
-	paymentID   = internalName + ".paymentId" // of bookings that have a payment
-	kept        = internalName + ".kept"      // of bookings: raised by a write that changes nothing else
-	paymentCode = internalName + ".code"      // of payments: the code of the refusal
+	listedPayments = internalName + ".payments" // of bookings
+	doneRequests   = internalName + ".done"     // of bookings
+	paymentCode    = internalName + ".code"     // of payments: the code of the refusal
 )
 
 // byCharge makes payments unique by reference and part. So payments can be sharded by the reference only. They need
@@ -42,9 +42,23 @@ func payments() mongodb.Collection {
 			// This index serves the refunds that are due, oldest first.
 			{Keys: mongodb.Keys("status", "_id"), Partial: due},
 			{Keys: mongodb.Keys("updatedAt", "_id"), Partial: due},
+			// This index serves the parts that are due.
+			{Keys: mongodb.Keys(partStatus, "_id"), Partial: hasDuePart},
 		},
 	}
 }
+
+// The parts of a payment.
+const (
+	refundsField = "refunds"
+	partStatus   = refundsField + ".status"
+)
+
+var (
+	hasDuePart = mongodb.Is(partStatus, string(holdfast.RefundDue))
+	// refundDue matches payments that are REFUND_DUE, or have a part that is DUE.
+	refundDue = mongodb.Is("$or", bson.A{mongodb.Is("status", string(holdfast.PaymentRefundDue)), hasDuePart})
+)
 
 func (s *Store) payments() *mongo.Collection { return s.db.Collection(paymentsName) }
 
@@ -134,6 +148,9 @@ func paymentUpdate(w inventory.PaymentWrite) bson.D {
 	if after.RefundReference != "" {
 		set = append(set, bson.E{Key: "refundReference", Value: after.RefundReference})
 	}
+	if len(after.Refunds) > 0 {
+		set = append(set, bson.E{Key: refundsField, Value: after.Refunds})
+	}
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: runID, Value: w.RunID})
 	}
@@ -210,7 +227,10 @@ func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page hol
 	case f.EventID != nil:
 		match = mongodb.Is("eventId", *f.EventID)
 	default:
-		isIndexed = f.Status == "" && f.Provider == "" || f.Status == holdfast.PaymentRefundDue
+		isIndexed = f.Status == "" && f.Provider == "" || f.Status == holdfast.PaymentRefundDue || f.RefundDue
+	}
+	if f.RefundDue {
+		match = mongodb.And(match, refundDue)
 	}
 	if f.Reference != "" && f.BookingID != nil {
 		match = mongodb.And(match, mongodb.Is("bookingId", *f.BookingID))
@@ -229,21 +249,20 @@ func (s *Store) Payments(ctx context.Context, f holdfast.PaymentFilter, page hol
 	return all(docs, paymentDoc.payment), next, err
 }
 
-// RefundsDue counts the payments that have to be refunded.
+// RefundsDue counts the payments that have to be refunded, or of which a part has to be.
 type RefundsDue struct {
 	Count  int64
 	Oldest time.Time // since when the first of them waits; zero: there is none
 }
 
-// RefundsDue counts the payments that are REFUND_DUE, up to limit. A limit of 0 means no limit.
+// RefundsDue counts the payments that are REFUND_DUE or have a part that is DUE, up to limit. A limit of 0 means no limit.
 func (s *Store) RefundsDue(ctx context.Context, limit int64) (RefundsDue, error) {
-	due := mongodb.Is("status", string(holdfast.PaymentRefundDue))
-	n, err := s.payments().CountDocuments(ctx, due, upTo(limit))
+	n, err := s.payments().CountDocuments(ctx, refundDue, upTo(limit))
 	if err != nil || n == 0 {
 		return RefundsDue{}, mongodb.Translate(err)
 	}
 	first, _, err := mongodb.First[paymentDoc](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(due, paymentSchema), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(1),
+		mongodb.Match(refundDue, paymentSchema), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(1),
 	})
 	return RefundsDue{Count: n, Oldest: first.UpdatedAt}, mongodb.Translate(err)
 }
@@ -251,7 +270,7 @@ func (s *Store) RefundsDue(ctx context.Context, limit int64) (RefundsDue, error)
 // OldestRefundsDue lists up to limit payments that have to be refunded, longest waiting first.
 func (s *Store) OldestRefundsDue(ctx context.Context, limit int) ([]holdfast.Payment, error) {
 	docs, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("status", string(holdfast.PaymentRefundDue)), paymentSchema),
+		mongodb.Match(refundDue, paymentSchema),
 		mongodb.Sort("updatedAt", "_id"), mongodb.Limit(limit),
 	})
 	return all(docs, paymentDoc.payment), mongodb.Translate(err)

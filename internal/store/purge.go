@@ -156,7 +156,7 @@ func (s *Store) payable(ctx context.Context, bookings []holdfast.Booking, now ti
 	due, err := mongodb.All[struct {
 		BookingID ID `bson:"bookingId"`
 	}](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(mongodb.In("bookingId", all), mongodb.Is("status", string(holdfast.PaymentRefundDue))), mongodb.Only("bookingId"),
+		mongodb.Match(mongodb.In("bookingId", all), refundDue), mongodb.Only("bookingId"),
 	})
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func withSeats(doc bson.D, seatIDs []string, section string) bson.D {
 	return doc
 }
 
-// setSeats replaces the seats of a lock.
+// setSeats replaces the seats of a lock or a booking.
 func setSeats(set, unset bson.D, s inventory.LockSeats) (bson.D, bson.D) {
 	set = append(set, bson.E{Key: "seats", Value: s.Seats})
 	if len(s.SeatIDs) > 0 {

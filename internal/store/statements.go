@@ -243,9 +243,7 @@ func lockUpdate(w inventory.LockWrite) bson.D {
 	if w.RunID != "" {
 		set = append(set, bson.E{Key: lockRunID, Value: w.RunID})
 	}
-	if w.ClearBooking {
-		unset = append(unset, bson.E{Key: "bookingId", Value: ""})
-	} else if !w.BookingID.IsZero() {
+	if !w.BookingID.IsZero() {
 		set = append(set, bson.E{Key: "bookingId", Value: w.BookingID})
 	}
 	if w.Seats != nil {
@@ -287,18 +285,21 @@ func bookingGuard(ids []ID, w inventory.BookingWrite) bson.D {
 }
 
 func bookingUpdate(w inventory.BookingWrite) bson.D {
-	if w.Quiet {
-		return bson.D{{Key: "$inc", Value: bson.D{{Key: kept, Value: int64(1)}}}}
+	set, unset := bson.D{{Key: "status", Value: string(w.To)}}, bson.D{}
+	if !w.UpdatedAt.IsZero() {
+		set = append(set, bson.E{Key: "updatedAt", Value: w.UpdatedAt})
 	}
-	set, unset := bson.D{{Key: "status", Value: string(w.To)}, {Key: "updatedAt", Value: w.UpdatedAt}}, bson.D{}
 	if !w.PaymentExpiresAt.IsZero() {
 		set = append(set, bson.E{Key: "paymentExpiresAt", Value: w.PaymentExpiresAt})
 	}
 	if w.PaymentReference != "" {
 		set = append(set, bson.E{Key: referenceField, Value: w.PaymentReference})
 	}
-	if !w.PaymentID.IsZero() {
-		set = append(set, bson.E{Key: paymentID, Value: w.PaymentID})
+	if w.Payments != nil {
+		set = append(set, bson.E{Key: listedPayments, Value: *w.Payments})
+	}
+	if w.Done != nil {
+		set = append(set, bson.E{Key: doneRequests, Value: *w.Done})
 	}
 	if !w.LockID.IsZero() {
 		set = append(set, bson.E{Key: "seatLockId", Value: w.LockID}, bson.E{Key: "late", Value: w.Late})
@@ -309,5 +310,20 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 	if w.ShopData != nil {
 		set, unset = setShopData(set, unset, *w.ShopData)
 	}
+	if w.Seats != nil {
+		set, unset = setSeats(set, unset, *w.Seats)
+	}
+	if w.Customer != nil {
+		set, unset = setCustomer(set, unset, *w.Customer)
+	}
 	return changing(bson.D{raiseRevision}, set, unset)
+}
+
+// setCustomer sets the user or the holder that has a booking.
+func setCustomer(set, unset bson.D, c inventory.Customer) (_, _ bson.D) {
+	set = append(set, bson.E{Key: "userId", Value: c.UserID})
+	if c.Holder == "" {
+		return set, append(unset, bson.E{Key: holderField, Value: ""})
+	}
+	return append(set, bson.E{Key: holderField, Value: c.Holder}), unset
 }

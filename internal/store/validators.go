@@ -15,6 +15,7 @@ import (
 var (
 	countOfSeats = mongodb.WholeIn(1, holdfast.MaxSeats)
 	countOrNone  = mongodb.WholeIn(0, mongodb.MaxWhole)
+	amountRule   = mongodb.WholeIn(0, holdfast.MaxAmount)
 	metadataRule = mongodb.TextsByNameField(shopMetadata)
 )
 
@@ -78,8 +79,12 @@ var bookingRules = mongodb.Schema{
 		mongodb.DateField("paymentExpiresAt"), mongodb.TextField(referenceField), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
 		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.BoolField("late"),
 		mongodb.TextField(shopReference), metadataRule,
-		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.WholeField("kept"), mongodb.ObjectIDField("paymentId"),
-			mongodb.TextField("runId")).Field(internalName),
+		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.TextField("runId"),
+			mongodb.ListOf(mongodb.DocumentOf(mongodb.ObjectIDField("id"), mongodb.OneOf(holdfast.PaymentStatuses()...).Field("status"),
+				amountRule.Field("amount"))).Field("payments"),
+			mongodb.ListOf(mongodb.DocumentOf(mongodb.ObjectIDField("id"), mongodb.TextField("key"), mongodb.TextField("hash"),
+				mongodb.DateField("at"))).Field("done"),
+		).Field(internalName),
 	},
 	Also: []mongodb.Rule{mongodb.AnyOf(
 		mongodb.Requires("paymentExpiresAt"), mongodb.IfPresent(mongodb.OneOf(
@@ -95,9 +100,12 @@ var paymentRules = mongodb.Schema{
 	Fields: []mongodb.Field{
 		mongodb.ObjectIDField("_id"), mongodb.TextField("provider"), mongodb.TextField("reference"), mongodb.TextField("part"),
 		mongodb.ObjectIDField("bookingId"), mongodb.ObjectIDField("eventId"), mongodb.ObjectIDField("userId"), mongodb.TextField("holder"),
-		mongodb.WholeIn(0, holdfast.MaxAmount).Field("amount"), mongodb.TextField("currency"),
+		amountRule.Field("amount"), mongodb.TextField("currency"),
 		mongodb.OneOf(holdfast.PaymentStatuses()...).Field("status"),
 		mongodb.TextField("reason"), mongodb.TextField("refundReference"), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
+		mongodb.ListOf(mongodb.DocumentOf(mongodb.ObjectIDField("id"), amountRule.Field("amount"), mongodb.TextField("reason"),
+			mongodb.OneOf(holdfast.RefundStatuses()...).Field("status"), mongodb.TextField("refundReference"),
+			mongodb.DateField("createdAt"), mongodb.TextField("key"))).Field(refundsField),
 		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.TextField("code"), mongodb.TextField("runId")).Field(internalName),
 	},
 }

@@ -26,6 +26,40 @@ type Acquire struct {
 
 func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
+// UserOf returns the user that gets seats by a command. ok is false if there is none.
+func UserOf(c Command) (userID ID, ok bool) {
+	switch c := c.(type) {
+	case Acquire:
+		return c.UserID, c.Holder == ""
+	case Sell:
+		return c.UserID, c.Holder == ""
+	case Transfer:
+		return c.UserID, c.Holder == ""
+	default:
+		return ID{}, false
+	}
+}
+
+// Abandon returns a command whose caller has given up. Of what can't be granted then, Result.Grants is true.
+func Abandon(c Command) Command {
+	switch c := c.(type) {
+	case Acquire:
+		c.Abandoned = true
+		return c
+	case Sell:
+		c.Abandoned = true
+		return c
+	case ChangeBooking:
+		c.Abandoned = true
+		return c
+	case Transfer:
+		c.Abandoned = true
+		return c
+	default:
+		return c
+	}
+}
+
 // RepeatNeeds returns the data that shows which commands were carried out before: by an earlier commit of the same
 // commands, which was not answered, or by another request with the same key. Only requests for locks and blocks need
 // it; the other commands find the documents that they change.
@@ -61,7 +95,7 @@ func (c Acquire) decide(d *decision) Result {
 		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if c.Abandoned {
-		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
+		return Result{Err: errGaveUp()}
 	}
 	if result, repeated := c.repeat(d, c.Made); repeated {
 		return result
@@ -313,6 +347,8 @@ func (d *decision) guardSale() {
 		d.plan.endBefore(end)
 	}
 }
+
+func errGaveUp() error { return holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.") }
 
 func errNotOnSale() error {
 	return holdfast.Refuse(holdfast.CodeEventNotOnSale, "The event is not on sale.")

@@ -13,6 +13,8 @@ type OfBooking struct {
 	EventID   ID // that the booking names; zero: none
 	// Request becomes the booking's Done, by which a repeat is found. Its time is that of the decision.
 	Request holdfast.DoneRequest
+	// Abandoned says that the caller has given up: see Acquire.
+	Abandoned bool
 }
 
 // find returns the booking and its lock. isOpen is false if the command has its result without them: it needs something, is
@@ -31,6 +33,8 @@ func (c OfBooking) find(d *decision) (b holdfast.Booking, lock Lock, result Resu
 		return b, lock, Result{}, false
 	case !exists:
 		return b, lock, d.refuseFirmly(holdfast.NotFound(holdfast.CodeBookingNotFound)), false
+	case c.Abandoned:
+		return b, lock, Result{Err: errGaveUp()}, false
 	}
 	for _, done := range b.Done {
 		isOwn, hasKey := done.ID == c.Request.ID, done.KeyHash != "" && done.KeyHash == c.Request.KeyHash
@@ -98,11 +102,13 @@ func (c ChangeBooking) decide(d *decision) Result {
 	}
 	wish, invalid := d.inHall(c.Seats, c.Wish)
 	if invalid == nil && d.isAsWished(lock.Lock, wish) {
-		if isOwn := paid != nil && paid.BookingID == b.ID && paid.Status == holdfast.PaymentAccepted && paid.Agrees(c.Payment); !isOwn && !c.Payment.IsZero() {
-			return d.refuseFirmly(holdfast.RefuseInput("body.payment", "The booking has these seats already, and was not paid with this payment."))
+		if isOwn := paid != nil && paid.BookingID == b.ID && paid.Agrees(c.Payment); !isOwn && !c.Payment.IsZero() {
+			return d.refuseFirmly(holdfast.RefuseInput("body.payment",
+				"The booking has these seats already, and the payment is not one of its own."))
 		}
 		return c.unchanged(d, b)
 	}
+	lock = d.sold(b, lock)
 	if err := c.checkPayment(d, b, paid); err != nil {
 		return d.refuseFirmly(err)
 	}
@@ -143,9 +149,6 @@ func (c ChangeBooking) change(d *decision, b holdfast.Booking, lock Lock, wish w
 	if !ok {
 		return result
 	}
-	if guard == AtRevision && changed.Status == holdfast.LockActive { // a crash of other software left it so
-		d.consume(changed, LockWrite{Guard: guard})
-	}
 	w := BookingWrite{
 		To: b.Status, WindowOpen: b.Status.IsOpen() && !b.PaymentExpiresAt.IsZero(), Done: c.done(d, b),
 		Seats: &LockSeats{Seats: changed.Seats, SeatIDs: changed.SeatIDs, Section: changed.Section},
@@ -160,7 +163,17 @@ func (c ChangeBooking) change(d *decision, b holdfast.Booking, lock Lock, wish w
 		w.Payments = listed(b, *d.record(b, c.Payment, holdfast.PaymentAccepted, "", ""))
 	}
 	b = d.writeBooking(b, w, holdfast.ChangeBookingChanged)
-	return Result{Booking: &b}
+	return Result{Booking: &b, isGranted: true}
+}
+
+// sold makes the lock of a CONFIRMED booking CONSUMED, if a crash of other software left it ACTIVE. Otherwise it could be
+// reclaimed while the booking changes.
+func (d *decision) sold(b holdfast.Booking, lock Lock) Lock {
+	if b.Status != holdfast.BookingConfirmed || lock.Status != holdfast.LockActive {
+		return lock
+	}
+	d.consume(lock, LockWrite{Guard: AtRevision})
+	return d.locks[lock.ID]
 }
 
 // notChangeable refuses to change a booking that has ended or is due, or whose lock has ended without it.
@@ -250,7 +263,7 @@ func (c Transfer) decide(d *decision) Result {
 	case err != nil:
 		d.bumpOpen(b, lock)
 		return d.refuseFirmly(err)
-	case b.UserID == c.UserID && b.Holder == c.Holder:
+	case b.UserID == c.UserID && (b.Holder == c.Holder || c.Holder != "" && b.Holder == holdfast.ErasedHolder(b.UserID)):
 		return c.unchanged(d, b)
 	}
 	if refusal := d.state.Unknown[c.UserID]; refusal != nil && c.Holder == "" {
@@ -270,7 +283,7 @@ func (c Transfer) decide(d *decision) Result {
 	if d.deferRest {
 		return Result{Undecided: true}
 	}
-	d.ifUnchanged = true
+	lock, d.ifUnchanged = d.sold(b, lock), true
 	d.subtractHolding(lock.Lock)
 	d.write(lock, LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByTransfer})
 	next := holdfast.Lock{
@@ -281,5 +294,5 @@ func (c Transfer) decide(d *decision) Result {
 	d.acquire(next, 0)
 	w := BookingWrite{To: b.Status, LockID: next.ID, Late: b.Late, Customer: &c.Customer, Done: c.done(d, b)}
 	b = d.writeBooking(b, w, holdfast.ChangeBookingTransferred)
-	return Result{Booking: &b}
+	return Result{Booking: &b, isGranted: true}
 }

@@ -215,11 +215,13 @@ type Result struct {
 	WrongMap   bool        // by a repair of a map: it was wrong, or blockedSeats was
 	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
 
-	acquired int // 1 + the index in Plan.Acquired
+	acquired  int  // 1 + the index in Plan.Acquired
+	isGranted bool // a change of a booking that moves seats, customer or money
 }
 
-// Acquires reports whether the command creates a lock.
-func (r Result) Acquires() bool { return r.acquired > 0 && !r.Replayed }
+// Grants reports whether the command grants what its caller may have asked another process for, once it has given up:
+// a new lock, or a change of a booking.
+func (r Result) Grants() bool { return r.acquired > 0 && !r.Replayed || r.isGranted }
 
 // Ended is a lock or a booking that a sweep expired.
 type Ended struct {

@@ -143,7 +143,8 @@ func (c CancelSale) decide(d *decision) Result {
 		b, exists, _ := d.booking(ref.Booking)
 		lock, hasLock, _ := d.lock(ref.Lock)
 		_, held := lock.Status.Next(holdfast.ReleaseLock)
-		if isEnded := !hasLock || !held; exists && isEnded && !d.isCorrupt(ref.Lock) && !d.isCorrupt(b.Accepted()...) && c.cancel(d, b) {
+		isEnded := b.LockID == ref.Lock && (!hasLock || !held) // a late payment or a transfer may have given it another lock
+		if exists && isEnded && !d.isCorrupt(ref.Lock) && !d.isCorrupt(b.Accepted()...) && c.cancel(d, b) {
 			result.Ended = append(result.Ended, Ended{Booking: b.ID, Lock: ref.Lock})
 		}
 	}

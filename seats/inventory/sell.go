@@ -25,7 +25,7 @@ func (c Sell) decide(d *decision) Result {
 		return d.refuse(holdfast.NotFound(holdfast.CodeEventNotFound), UserKey{})
 	}
 	if c.Abandoned {
-		return Result{Err: holdfast.Refuse(holdfast.CodeOutcomeUnknown, "The caller gave up.")}
+		return Result{Err: errGaveUp()}
 	}
 	isSame := func(l holdfast.Lock) bool { return l.RequestHash == c.RequestHash }
 	if result, repeated := c.repeat(d, isSame); repeated {
@@ -101,7 +101,7 @@ func (c Sell) sold(d *decision, result Result, lock holdfast.Lock) Result {
 	case !read:
 		return Result{}
 	case !exists:
-		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
+		return Result{Err: errCorrupt()} // it was removed by hand
 	}
 	result.Booking = &b
 	return result
