@@ -26,17 +26,33 @@ type bookingBody struct {
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
+	Payments []listedPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. A customer's token doesn't get them."`
+	Places   []placeBody         `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
 	ShopBody
+}
+
+// listedPaymentBody is a payment in the list of its booking.
+type listedPaymentBody struct {
+	ID     string `json:"id"`
+	Status string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
+	Amount *int64 `json:"amount,omitempty"`
 }
 
 func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
 	b.ShopData = shopDataFor(ctx, b.ShopData)
+	if requestInfoOf(ctx).scope == scopeCustomer {
+		b.Payments = nil
+	}
 	return newBookingBody(b, a.places(ctx, b.EventID, b.SeatIDs, b.Section))
 }
 
 func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
+	var payments []listedPaymentBody
+	for _, p := range b.Payments {
+		payments = append(payments, listedPaymentBody{p.ID.String(), string(p.Status), p.Amount})
+	}
 	return bookingBody{
+		Payments:         payments,
 		Places:           places,
 		ID:               b.ID.String(),
 		UserID:           Customer{b.UserID, b.Holder}.userID(),
@@ -99,14 +115,6 @@ type paymentWindowBody struct {
 	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000"`
 }
 
-type confirmationBody struct {
-	PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
-	PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"The part of a charge for several bookings."`
-	Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"The provider, default if absent."`
-	Amount           *int64 `json:"amount,omitempty" nullable:"true" minimum:"0" maximum:"9007199254740991" doc:"Whole minor units."`
-	Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"A currency of ISO 4217."`
-}
-
 func (a *api) registerBookingRoutes() {
 	tags := []string{"Bookings"}
 	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
@@ -153,6 +161,8 @@ func (a *api) registerBookingRoutes() {
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err
 	})
 	a.registerBookingChanges()
+	a.registerAfterSaleRoutes()
+	a.registerSaleRoute()
 }
 
 // registerBookingChanges adds the routes that change a booking.
@@ -176,15 +186,13 @@ func (a *api) registerBookingChanges() {
 			"A refusal with a paymentReference leaves a payment that is REFUND_DUE, which the problem names in payment; 404, 422, 503, " +
 			"BOOKING_NOT_PAYABLE and PAYMENT_REFERENCE_USED leave none. " +
 			"If the event has latePayments ACCEPT, a booking that has expired gets its seats again while they are free.",
-	}, config.ScopeBooking, func(ctx context.Context, t target, body *confirmationBody) (*found[bookingBody], error) {
+	}, config.ScopeBooking, func(ctx context.Context, t target, body *chargeBody) (*found[bookingBody], error) {
 		if err := a.requireBooking(ctx, t); err != nil {
 			return nil, err
 		}
 		var charge holdfast.Charge
 		if body != nil {
-			charge = holdfast.Charge{
-				Provider: body.Provider, Reference: body.PaymentReference, Part: body.PaymentPart, Amount: body.Amount, Currency: body.Currency,
-			}
+			charge = body.charge()
 		}
 		b, err := a.Bookings.ConfirmBooking(ctx, t.id, charge)
 		return &found[bookingBody]{Body: a.bookingBody(ctx, b)}, err

@@ -155,6 +155,9 @@ func (a *api) canTellPlaces(ctx context.Context, c holdfast.Change) (err error) 
 		_, err = a.readPlaces(ctx, c.EventID, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)
 	case c.Booking != nil:
 		_, err = a.readPlaces(ctx, c.EventID, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)
+		if p := c.Previous; p != nil && err == nil {
+			_, err = a.readPlaces(ctx, c.EventID, c.PlanID, p.SeatIDs, p.Section)
+		}
 	}
 	if holdfast.IsNotFound(err) { // other software removed it
 		return nil
@@ -168,7 +171,7 @@ func (a *api) changed(ctx context.Context, c holdfast.Change) (data any, kind st
 	case c.Lock != nil:
 		return newLockBody(*c.Lock, a.placesIn(ctx, c.EventID, c.PlanID, c.Lock.SeatIDs, c.Lock.Section)), "lock", nil
 	case c.Booking != nil:
-		return newBookingBody(*c.Booking, a.placesIn(ctx, c.EventID, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)), "booking", nil
+		return a.changedBooking(ctx, c), "booking", nil
 	case c.Payment != nil:
 		return newPaymentBody(*c.Payment), "payment", nil
 	case c.Event != nil:
@@ -180,4 +183,30 @@ func (a *api) changed(ctx context.Context, c holdfast.Change) (data any, kind st
 		}
 		return newSeatingPlanSummaryBody(plan), "seating-plan", err
 	}
+}
+
+// changedBookingBody is a booking after a change, and what it had before it.
+type changedBookingBody struct {
+	bookingBody
+	Previous *previousBody `json:"previous,omitempty"`
+}
+
+type previousBody struct {
+	Seats  int64       `json:"seats"`
+	Places []placeBody `json:"places,omitempty"`
+	UserID string      `json:"userId,omitempty"`
+	Holder string      `json:"holder,omitempty"`
+}
+
+func (a *api) changedBooking(ctx context.Context, c holdfast.Change) changedBookingBody {
+	body := changedBookingBody{
+		bookingBody: newBookingBody(*c.Booking, a.placesIn(ctx, c.EventID, c.PlanID, c.Booking.SeatIDs, c.Booking.Section)),
+	}
+	if p := c.Previous; p != nil {
+		body.Previous = &previousBody{
+			Seats: p.Seats, Places: a.placesIn(ctx, c.EventID, c.PlanID, p.SeatIDs, p.Section),
+			UserID: Customer{p.UserID, p.Holder}.userID(), Holder: p.Holder,
+		}
+	}
+	return body
 }

@@ -21,7 +21,7 @@ type lockBody struct {
 	Status         string `json:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
 	ExpiresAt      string `json:"expiresAt" format:"date-time"`
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	BookingID      string `json:"bookingId,omitempty" doc:"The open or confirmed booking of the lock."`
+	BookingID      string `json:"bookingId,omitempty" doc:"The booking that the lock last had."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
 	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`

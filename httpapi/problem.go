@@ -82,6 +82,7 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodePaymentRefundDue:     http.StatusConflict,
 	holdfast.CodePaymentRefunded:      http.StatusConflict,
 	holdfast.CodePaymentAccepted:      http.StatusConflict,
+	holdfast.CodeRefundNotFound:       http.StatusNotFound,
 }
 
 // codeByStatus gives a code to the errors that huma reports by status only.
