@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
-// chargeBody is what a shop reports that it charged.
-type chargeBody struct {
+// ChargeBody is what a shop reports that it charged.
+type ChargeBody struct {
 	PaymentReference string `json:"paymentReference,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"The payment provider's ID."`
 	PaymentPart      string `json:"paymentPart,omitempty" nullable:"true" maxLength:"100" doc:"The part of a charge for several bookings."`
 	Provider         string `json:"provider,omitempty" nullable:"true" minLength:"1" maxLength:"64" doc:"The provider, default if absent."`
@@ -19,7 +19,7 @@ type chargeBody struct {
 	Currency         string `json:"currency,omitempty" nullable:"true" pattern:"^[A-Z]{3}$" doc:"A currency of ISO 4217."`
 }
 
-func (b chargeBody) charge() holdfast.Charge {
+func (b ChargeBody) charge() holdfast.Charge {
 	return holdfast.Charge{Provider: b.Provider, Reference: b.PaymentReference, Part: b.PaymentPart, Amount: b.Amount, Currency: b.Currency}
 }
 
@@ -32,7 +32,7 @@ type KeyBody struct {
 type bookingChangeBody struct {
 	WishBody
 	KeyBody
-	Payment *chargeBody       `json:"payment,omitempty" doc:"An additional payment, of a CONFIRMED booking."`
+	Payment *ChargeBody       `json:"payment,omitempty" doc:"An additional payment, of a CONFIRMED booking."`
 	Refund  *partialRefundDue `json:"refund,omitempty" doc:"A part of a payment that has to be refunded, of a CONFIRMED booking."`
 }
 
@@ -172,7 +172,7 @@ type newSale struct {
 		CustomerBody
 		WishBody
 		KeyBody
-		chargeBody
+		ChargeBody
 		ShopTerms
 	}
 }

@@ -186,7 +186,7 @@ func (a *api) registerBookingChanges() {
 			"A refusal with a paymentReference leaves a payment that is REFUND_DUE, which the problem names in payment; 404, 422, 503, " +
 			"BOOKING_NOT_PAYABLE and PAYMENT_REFERENCE_USED leave none. " +
 			"If the event has latePayments ACCEPT, a booking that has expired gets its seats again while they are free.",
-	}, config.ScopeBooking, func(ctx context.Context, t target, body *chargeBody) (*found[bookingBody], error) {
+	}, config.ScopeBooking, func(ctx context.Context, t target, body *ChargeBody) (*found[bookingBody], error) {
 		if err := a.requireBooking(ctx, t); err != nil {
 			return nil, err
 		}

@@ -207,7 +207,7 @@ func (c ChangeBooking) checkPayment(d *decision, b holdfast.Booking, paid *holdf
 }
 
 func errReferenceUsed() error {
-	return holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The payment was reported before. An additional one needs a reference of its own.")
+	return holdfast.Refuse(holdfast.CodePaymentReferenceUsed, "The payment was reported before. Another one needs a reference of its own.")
 }
 
 // toRefund returns the payment of which the change refunds a part; nil if it refunds none. It also returns nil if the
