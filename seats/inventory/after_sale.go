@@ -249,12 +249,15 @@ type Transfer struct {
 	NewLockID ID // of the lock to be made
 }
 
-// decide checks in this order: a repeat by its key, the booking's status and time, a repeat by what the booking has, the
-// receiver, the event, the receiver's limits.
+// decide checks in this order: a repeat by its key, the receiver, the booking's status and time, a repeat by what the booking
+// has, the event, the receiver's limits.
 func (c Transfer) decide(d *decision) Result {
 	b, lock, result, isOpen := c.find(d)
 	if !isOpen {
 		return result
+	}
+	if refusal := d.state.Unknown[c.UserID]; refusal != nil && c.Holder == "" {
+		return Result{Err: refusal}
 	}
 	err := notChangeable(b, lock, d)
 	switch {
@@ -266,16 +269,13 @@ func (c Transfer) decide(d *decision) Result {
 	case b.UserID == c.UserID && (b.Holder == c.Holder || c.Holder != "" && b.Holder == holdfast.ErasedHolder(b.UserID)):
 		return c.unchanged(d, b)
 	}
-	if refusal := d.state.Unknown[c.UserID]; refusal != nil && c.Holder == "" {
-		return Result{Err: refusal}
-	}
 	if d.state.Event == nil {
 		return d.refuseFirmly(holdfast.NotFound(holdfast.CodeEventNotFound))
 	}
 	if d.event.Status == holdfast.Cancelled {
 		return d.refuseFirmly(errNotOnSale())
 	}
-	if refusal, known := d.beyondLimits(c.UserID, lock.Seats, lock.Seats, 0, ID{}); !known {
+	if refusal, known := d.beyondLimits(c.UserID, lock.Seats, lock.Seats, 0, lock.ID); !known {
 		return Result{}
 	} else if refusal != nil {
 		return d.refuseFirmly(refusal)

@@ -134,9 +134,7 @@ func (s *store) writeLocks(p inventory.Plan) error {
 		if !w.ExpiresAt.IsZero() {
 			lock.ExpiresAt = w.ExpiresAt
 		}
-		if w.ClearBooking {
-			lock.BookingID = ID{}
-		} else if !w.BookingID.IsZero() {
+		if !w.BookingID.IsZero() {
 			lock.BookingID = w.BookingID
 		}
 		if w.Seats != nil {
@@ -188,29 +186,7 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		if b == nil || b.Status != w.From || b.Revision != w.Revision || (w.WindowOpen && !b.PaymentExpiresAt.After(s.now)) {
 			return errStale
 		}
-		if w.Quiet {
-			continue
-		}
-		if b.Revision != w.Revision {
-			return errStale
-		}
-		b.Status, b.Revision = w.To, b.Revision+1
-		if !w.PaymentExpiresAt.IsZero() {
-			b.PaymentExpiresAt = w.PaymentExpiresAt
-		}
-		b.UpdatedAt = w.UpdatedAt
-		if w.PaymentReference != "" {
-			b.PaymentReference = w.PaymentReference
-		}
-		if !w.PaymentID.IsZero() {
-			b.PaymentID = w.PaymentID
-		}
-		if !w.LockID.IsZero() {
-			b.LockID, b.Late = w.LockID, w.Late
-		}
-		if w.ShopData != nil {
-			b.ShopData = *w.ShopData
-		}
+		setBooking(b, w)
 	}
 	for _, b := range p.NewBookings {
 		if s.bookings[b.ID] != nil {
@@ -219,4 +195,32 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		s.bookings[b.ID] = pointer(b)
 	}
 	return nil
+}
+
+func setBooking(b *holdfast.Booking, w inventory.BookingWrite) {
+	b.Status, b.Revision, b.UpdatedAt = w.To, b.Revision+1, w.UpdatedAt
+	if !w.PaymentExpiresAt.IsZero() {
+		b.PaymentExpiresAt = w.PaymentExpiresAt
+	}
+	if w.PaymentReference != "" {
+		b.PaymentReference = w.PaymentReference
+	}
+	if !w.LockID.IsZero() {
+		b.LockID, b.Late = w.LockID, w.Late
+	}
+	if w.ShopData != nil {
+		b.ShopData = *w.ShopData
+	}
+	if w.Seats != nil {
+		b.Seats, b.SeatIDs, b.Section = w.Seats.Seats, w.Seats.SeatIDs, w.Seats.Section
+	}
+	if w.Customer != nil {
+		b.UserID, b.Holder = w.Customer.UserID, w.Customer.Holder
+	}
+	if w.Payments != nil {
+		b.Payments = *w.Payments
+	}
+	if w.Done != nil {
+		b.Done = *w.Done
+	}
 }

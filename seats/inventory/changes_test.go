@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -33,8 +34,11 @@ func seenOf(l *inventory.Lock) seen {
 func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	told := map[ID]inventory.Change{}
 	for _, c := range p.Changes {
+		if c.Booking != nil || c.Payment != nil {
+			continue
+		}
 		id := subjectOf(p, c)
-		if _, twice := told[id]; twice && c.Booking == nil && c.Payment == nil {
+		if _, twice := told[id]; twice {
 			return fmt.Errorf("%s is told twice: %+v", id, p.Changes)
 		}
 		told[id] = c
@@ -59,42 +63,121 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 			return fmt.Errorf("lock %s: told %s, want %s", id, c.Type, want)
 		}
 	}
-	for id, after := range tx.bookings {
-		before := s.bookings[id]
-		c, isTold := told[id]
-		if delete(told, id); isTold != (before == nil || before.Status != after.Status || !before.SameShopData(after.ShopData)) {
-			return fmt.Errorf("booking %s went from %+v to %+v; told: %+v", id, before, after, c)
-		}
-		if isTold && (!reflect.DeepEqual(*c.Booking, *after) || c.Revision != after.Revision) {
-			return fmt.Errorf("told %+v, stored %+v", *c.Booking, *after)
-		}
-	}
-	for id, after := range tx.payments {
-		before := s.payments[id]
-		c, isTold := told[id]
-		if delete(told, id); isTold != (before == nil || before.Status != after.Status) {
-			return fmt.Errorf("payment %s went from %+v to %+v; told: %+v", id, before, after, c)
-		}
-		if isTold && (!reflect.DeepEqual(*c.Payment, *after) || c.Revision != after.Revision) {
-			return fmt.Errorf("told %+v, stored %+v", *c.Payment, *after)
-		}
-	}
 	if len(told) > 0 {
 		return fmt.Errorf("nothing changed of %+v", told)
 	}
+	if err := s.checkBookingChanges(p); err != nil {
+		return err
+	}
+	if err := s.checkPaymentChanges(p); err != nil {
+		return err
+	}
 	return s.checkEventChanges(tx, p)
+}
+
+// checkBookingChanges compares the changes of bookings that a plan tells with its writes: one for each write that shows in
+// another field than the list of payments.
+func (s *store) checkBookingChanges(p inventory.Plan) error {
+	var told, want []inventory.Change
+	for _, c := range p.Changes {
+		if c.Booking != nil {
+			c.By = 0
+			told = append(told, c)
+		}
+	}
+	states := copies(s.bookings)
+	for _, w := range p.Bookings {
+		before, after := *states[w.ID], states[w.ID]
+		setBooking(after, w)
+		if what := typeOfBookingChange(before, *after, w); what != "" {
+			c := inventory.Change{Type: what, Revision: after.Revision, Booking: pointer(*after)}
+			if w.Seats != nil || w.Customer != nil {
+				c.Previous = &holdfast.PreviousBooking{
+					Seats: before.Seats, SeatIDs: before.SeatIDs, Section: before.Section, UserID: before.UserID, Holder: before.Holder,
+				}
+			}
+			want = append(want, c)
+		}
+	}
+	for _, b := range p.NewBookings {
+		what := holdfast.ChangeBookingCreated
+		if b.Status == holdfast.BookingConfirmed {
+			what = holdfast.ChangeBookingConfirmed
+		}
+		want = append(want, inventory.Change{Type: what, Booking: pointer(b)})
+	}
+	return sameChanges(told, want, func(c inventory.Change) string { return fmt.Sprint(c.Booking.ID, c.Revision) })
+}
+
+func typeOfBookingChange(before, after holdfast.Booking, w inventory.BookingWrite) holdfast.ChangeType {
+	switch {
+	case before.Status != after.Status:
+		return map[holdfast.BookingStatus]holdfast.ChangeType{
+			"PAYMENT_PENDING": "holdfast.booking.payment_pending", "CONFIRMED": "holdfast.booking.confirmed",
+			"CANCELLED": "holdfast.booking.cancelled", "EXPIRED": "holdfast.booking.expired",
+		}[after.Status]
+	case w.Customer != nil:
+		return "holdfast.booking.transferred"
+	case w.Seats != nil || !before.SameShopData(after.ShopData):
+		return "holdfast.booking.changed"
+	default:
+		return ""
+	}
+}
+
+// checkPaymentChanges compares the changes of payments that a plan tells with its writes: one for each.
+func (s *store) checkPaymentChanges(p inventory.Plan) error {
+	var told, want []inventory.Change
+	for _, c := range p.Changes {
+		if c.Payment != nil {
+			c.By = 0
+			told = append(told, c)
+		}
+	}
+	states := copies(s.payments)
+	for _, made := range p.NewPayments {
+		states[made.ID] = pointer(made)
+		want = append(want, inventory.Change{Type: typeOfPaymentChange(holdfast.Payment{}, made), Revision: made.Revision, Payment: pointer(made)})
+	}
+	for _, w := range p.Payments {
+		before, after := states[w.ID], w.After
+		want = append(want, inventory.Change{Type: typeOfPaymentChange(*before, after), Revision: after.Revision, Payment: &after})
+		states[w.ID] = &after
+	}
+	return sameChanges(told, want, func(c inventory.Change) string { return fmt.Sprint(c.Payment.ID, c.Revision) })
+}
+
+// typeOfPaymentChange: a payment tells its new status. A part of it that is DUE tells so, and so does one that was refunded.
+func typeOfPaymentChange(before, after holdfast.Payment) holdfast.ChangeType {
+	switch {
+	case before.Status != after.Status:
+		return map[holdfast.PaymentStatus]holdfast.ChangeType{
+			"ACCEPTED": "holdfast.payment.accepted", "REFUND_DUE": "holdfast.payment.refund_due", "REFUNDED": "holdfast.payment.refunded",
+		}[after.Status]
+	case len(before.Refunds) < len(after.Refunds):
+		return "holdfast.payment.refund_due"
+	default:
+		return "holdfast.payment.refunded"
+	}
+}
+
+// sameChanges compares changes in any order.
+func sameChanges(told, want []inventory.Change, key func(inventory.Change) string) error {
+	for _, list := range [][]inventory.Change{told, want} {
+		slices.SortStableFunc(list, func(a, b inventory.Change) int { return strings.Compare(key(a), key(b)) })
+	}
+	if !reflect.DeepEqual(told, want) {
+		return fmt.Errorf("told %+v, want %+v", told, want)
+	}
+	return nil
 }
 
 func subjectOf(p inventory.Plan, c inventory.Change) ID {
 	switch {
 	case c.Acquired > 0:
 		return p.Acquired[c.Acquired-1].ID
-	case c.Lock != nil:
-		return c.Lock.ID
-	case c.Payment != nil:
-		return c.Payment.ID
 	default:
-		return c.Booking.ID
+		return c.Lock.ID
 	}
 }
 

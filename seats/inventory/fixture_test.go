@@ -19,6 +19,8 @@ func numbered(kind byte, n int) ID { return ID{0: kind, 10: byte(n >> 8), 11: by
 func lockID(n int) ID              { return numbered(0x10, n) }
 func bookingID(n int) ID           { return numbered(0xb0, n) }
 func userID(n int) ID              { return numbered(0xa0, n) }
+func partID(n int) ID              { return numbered(0xf0, n) }
+func commandID(n int) ID           { return numbered(0xc0, n) }
 
 var (
 	eventID  = numbered(0xe0, 1)

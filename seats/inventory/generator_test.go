@@ -178,9 +178,15 @@ func (g *generator) shopDataChange() (c holdfast.ShopDataChange) {
 
 // queued draws a command that goes through the event's queue.
 func (g *generator) queued() inventory.Command {
-	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change", "late", "late") {
+	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change", "late", "late", "booking", "booking", "transfer", "sell") {
 	case "late":
 		return g.late()
+	case "booking":
+		return g.changeBooking(holdfast.Wish{}, int64(g.number("seats", 1, 4)))
+	case "transfer":
+		return g.transfer()
+	case "sell":
+		return g.sell(g.request(g.next()))
 	case "release":
 		return inventory.Release{LockID: g.lockID()}
 	case "cancel":
@@ -233,7 +239,11 @@ func (g *generator) claim() inventory.Command {
 	}
 	window := holdfast.Until{For: minutes(draw(g, "window for", 1, 10, 1500))}
 	switch draw(g, "claim", "extend", "book", "book", "pay", "confirm", "confirm", "confirm", "refund", "consume sold", "repair",
-		"update", "update") {
+		"update", "update", "refund part", "refund part", "refunded part") {
+	case "refund part":
+		return g.refundPart()
+	case "refunded part":
+		return g.refundedPart()
 	case "update":
 		change := g.shopDataChange()
 		if draw(g, "update", "lock", "booking") == "lock" {

@@ -20,7 +20,8 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 		if is == nil {
 			t.Fatalf("lock %s is gone", id)
 		}
-		changeable := was.Status == holdfast.LockActive || was.Status == holdfast.LockBlocked
+		isSold := was.Status == holdfast.LockConsumed && before.sales(id) > 0 // its booking may change
+		changeable := was.Status == holdfast.LockActive || was.Status == holdfast.LockBlocked || isSold
 		isAnothers := is.UserID != was.UserID || is.Holder != was.Holder
 		if is.Seats != was.Seats && !changeable || isAnothers || is.EventID != was.EventID || is.Key != was.Key {
 			t.Errorf("lock %s became another one: %+v, it was %+v", id, is.Lock, was.Lock)
@@ -42,6 +43,7 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 		}
 	}
 	s.checkSales(t, before)
+	s.checkAfterSale(t, before)
 	s.checkPayments(t, before)
 }
 
@@ -128,7 +130,11 @@ func (s *store) checkSales(t rapid.TB, before *store) {
 			s.checkLate(t, before, was, b)
 			continue
 		}
-		if was == nil || before.locks[b.LockID].Due(s.now) || (!was.PaymentExpiresAt.IsZero() && !was.PaymentExpiresAt.After(s.now)) {
+		if was == nil {
+			s.checkSoldAtOnce(t, before, b)
+			continue
+		}
+		if before.locks[was.LockID].Due(s.now) || (!was.PaymentExpiresAt.IsZero() && !was.PaymentExpiresAt.After(s.now)) {
 			t.Errorf("booking %s was confirmed after its time", id)
 		}
 	}
@@ -151,6 +157,54 @@ func (s *store) checkLate(t rapid.TB, before *store, was, is *holdfast.Booking) 
 			next.SameShopData(ended.ShopData)
 		if takes(ended) || !has {
 			t.Errorf("booking %s was confirmed late with %+v, and its previous lock is %+v", is.ID, next.Lock, ended.Lock)
+		}
+	}
+}
+
+// checkSoldAtOnce: a sale makes a lock and its booking together, which have the same seats, customer and time.
+func (s *store) checkSoldAtOnce(t rapid.TB, before *store, b *holdfast.Booking) {
+	t.Helper()
+	lock := s.locks[b.LockID]
+	if before.locks[b.LockID] != nil || lock == nil {
+		t.Errorf("booking %s was sold with the lock %+v", b.ID, lock)
+		return
+	}
+	isSame := lock.BookingID == b.ID && lock.UserID == b.UserID && lock.Holder == b.Holder && lock.Seats == b.Seats &&
+		lock.Section == b.Section && slices.Equal(lock.SeatIDs, b.SeatIDs) && lock.SameShopData(b.ShopData)
+	if !isSame || !lock.ExpiresAt.Equal(b.PaymentExpiresAt) || b.Late {
+		t.Errorf("the booking %+v was sold with the lock %+v", b, lock.Lock)
+	}
+}
+
+// checkAfterSale: only an open or CONFIRMED booking gets other seats, and its lock has the same ones. Only a CONFIRMED booking
+// gets another customer: in a new lock, which has the seats of the previous one.
+func (s *store) checkAfterSale(t rapid.TB, before *store) {
+	t.Helper()
+	for id, was := range before.bookings {
+		is, lock := s.bookings[id], s.locks[s.bookings[id].LockID]
+		isChanged := is.Seats != was.Seats || is.Section != was.Section || !slices.Equal(is.SeatIDs, was.SeatIDs)
+		hasSeats := lock != nil && lock.Seats == is.Seats && lock.Section == is.Section && slices.Equal(lock.SeatIDs, is.SeatIDs)
+		if isChanged && (!isLive(was.Status) || !hasSeats) {
+			t.Errorf("the booking %+v became %+v with the lock %+v", was, is, lock)
+		}
+		if isSameCustomer := is.UserID == was.UserID && is.Holder == was.Holder; isSameCustomer {
+			if was.LockID != is.LockID && (!is.Late || was.Late) || was.Late && !is.Late {
+				t.Errorf("booking %s went from %+v to %+v", id, was, is)
+			}
+			continue
+		}
+		previous := s.locks[was.LockID]
+		isNew := lock != nil && before.locks[is.LockID] == nil && lock.UserID == is.UserID && lock.Holder == is.Holder &&
+			lock.BookingID == id && lock.Key == "" && lock.Status == holdfast.LockConsumed
+		hasEnded := previous.Status == holdfast.LockReleased && s.ends[was.LockID].by == holdfast.EndedByTransfer && previous.BookingID != ID{}
+		isSold := is.Status == holdfast.BookingConfirmed && (was.Status == is.Status || was.Status == holdfast.BookingPending)
+		if !isSold || !isNew || !hasEnded || is.Late != was.Late {
+			t.Errorf("booking %s was transferred from %+v to %+v, in the lock %+v; its previous one is %+v", id, was, is, lock, previous)
+			continue
+		}
+		if lock.Seats != previous.Seats || lock.Section != previous.Section || !slices.Equal(lock.SeatIDs, previous.SeatIDs) ||
+			!lock.SameShopData(previous.ShopData) {
+			t.Errorf("booking %s was transferred with %+v, and its previous lock has %+v", id, lock.Lock, previous.Lock)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 func answer(b *holdfast.Booking) outcome {
 	shown := *b
-	shown.UpdatedAt, shown.Revision = time.Time{}, 0
+	shown.UpdatedAt, shown.Revision, shown.Done = time.Time{}, 0, nil
 	return outcome{booking: shown}
 }
 
@@ -118,9 +118,7 @@ func (m *model) cancel(c inventory.Cancel) outcome {
 	} else if code := m.bookingCode(b); code != "" {
 		return refused(code)
 	}
-	if b.Status == "CONFIRMED" {
-		m.giveBackPayment(b)
-	}
+	m.giveBackPayments(b)
 	b.Status = "CANCELLED"
 	if lock != nil {
 		m.free(lock)
@@ -181,9 +179,6 @@ func (m *model) expireBookings(c inventory.ExpireBookings) outcome {
 		if active && (lock.BookingID == b.ID || lock.BookingID.IsZero()) {
 			lock.Status, lock.ending = "EXPIRED", ending{c.By, c.ID}
 			ended.Seats = lock.Seats
-		}
-		if lock != nil && lock.BookingID == b.ID {
-			lock.BookingID = ID{}
 		}
 		b.Status = "EXPIRED"
 		o.ended = append(o.ended, ended)

@@ -3,6 +3,7 @@ package inventory_test
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"github.com/holdfast-dev/holdfast"
@@ -26,7 +27,10 @@ func paymentIDOf(provider, reference, part string) (id ID) {
 
 // shownPayment is a payment without its times and revision.
 func shownPayment(p holdfast.Payment) holdfast.Payment {
-	p.CreatedAt, p.UpdatedAt, p.Revision = time.Time{}, time.Time{}, 0
+	p.CreatedAt, p.UpdatedAt, p.Revision, p.Refunds = time.Time{}, time.Time{}, 0, slices.Clone(p.Refunds)
+	for i := range p.Refunds {
+		p.Refunds[i].CreatedAt = time.Time{}
+	}
 	return p
 }
 
@@ -46,7 +50,42 @@ func (m *model) record(b *holdfast.Booking, c holdfast.Charge, status holdfast.P
 		Holder: b.Holder, Status: status, Reason: reason, Code: code,
 	}
 	m.payments[keyOf(c)] = p
+	m.list(b, p)
 	return p
+}
+
+// list notes a payment as it is now in the list of its booking, which has at most 100, and all that are ACCEPTED.
+func (m *model) list(b *holdfast.Booking, p *holdfast.Payment) {
+	listed := holdfast.ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount}
+	for i, l := range b.Payments {
+		if l.ID == p.ID {
+			b.Payments = slices.Clone(b.Payments)
+			b.Payments[i] = listed
+			return
+		}
+	}
+	if len(b.Payments) < 100 || p.Status == "ACCEPTED" {
+		b.Payments = append(slices.Clip(b.Payments), listed)
+	}
+}
+
+// accepted are the payments with which a booking is CONFIRMED, oldest first.
+func (m *model) accepted(b *holdfast.Booking) (found []*holdfast.Payment) {
+	for _, l := range b.Payments {
+		if p := m.byID(l.ID); p != nil && p.Status == "ACCEPTED" {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+func (m *model) byID(id ID) *holdfast.Payment {
+	for _, p := range m.payments {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
 }
 
 // differs reports whether a payment has another provider, amount or currency than the charge says.
@@ -59,7 +98,7 @@ func differs(p *holdfast.Payment, c holdfast.Charge) bool {
 // isPaidWith reports whether the charge is the one that a CONFIRMED booking was paid with.
 func (m *model) isPaidWith(b *holdfast.Booking, c holdfast.Charge) bool {
 	p := m.payments[keyOf(c)]
-	if b.PaymentID.IsZero() { // other software confirmed it
+	if len(m.accepted(b)) == 0 { // other software confirmed it
 		return p == nil && b.PaymentReference == c.Reference
 	}
 	return p != nil && p.BookingID == b.ID && p.Status == "ACCEPTED"
@@ -111,7 +150,7 @@ func (m *model) confirm(c inventory.Confirm) outcome {
 	m.locks[b.LockID].Status = "CONSUMED"
 	if said {
 		p := m.record(b, c.Charge, "ACCEPTED", "", "")
-		b.PaymentReference, b.PaymentID = p.Reference, p.ID
+		b.PaymentReference = p.Reference
 	}
 	return answer(b)
 }
@@ -190,7 +229,7 @@ func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
 	if has && !m.isDue(previous.ExpiresAt) {
 		more = 0
 	}
-	if most := m.rules.MaxSeatsPerLock; most > 0 && previous.Seats > most {
+	if most := m.rules.MaxSeatsPerLock; most > 0 && more > 0 && previous.Seats > most {
 		return "limit"
 	}
 	if most := m.event.MaxSeatsPerUser; most > 0 && more > 0 && held+more > most {
@@ -208,40 +247,111 @@ func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
 func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
 	next := m.previousLock(b)
 	if previous := m.locks[b.LockID]; previous != nil && previous.Status == "ACTIVE" {
-		previous.Status, previous.BookingID, previous.ending = "EXPIRED", ID{}, ending{by: "late-payment"}
+		previous.Status, previous.ending = "EXPIRED", ending{by: "late-payment"}
 	}
 	m.locks[id] = &modelLock{Lock: holdfast.Lock{
 		ID: id, EventID: m.event.ID, UserID: next.UserID, Holder: next.Holder, Seats: next.Seats, SeatIDs: next.SeatIDs, Section: next.Section,
 		ExpiresAt: m.now, CreatedAt: m.now, BookingID: b.ID, ShopData: next.ShopData,
 	}}
+	m.fresh[id] = true
 	b.LockID, b.Late = id, true
 }
 
-// giveBackPayment makes the payment of a CONFIRMED booking REFUND_DUE, because the booking is cancelled.
-func (m *model) giveBackPayment(b *holdfast.Booking) {
-	for _, p := range m.payments {
-		if p.BookingID == b.ID && p.Status == "ACCEPTED" {
-			p.Status, p.Reason, p.Code = "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED"
-			return
+// giveBackPayments makes the ACCEPTED payments of a booking REFUND_DUE, because the booking is cancelled. One of which nothing is
+// left to give back is REFUNDED at once.
+func (m *model) giveBackPayments(b *holdfast.Booking) {
+	for _, p := range m.accepted(b) {
+		p.Status, p.Reason, p.Code = "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED"
+		if _, done := parts(p); p.Amount != nil && done == *p.Amount {
+			p.Status = "REFUNDED"
 		}
+		m.list(b, p)
 	}
 }
 
+// parts are the sums of the parts of a payment that are DUE, and that were refunded.
+func parts(p *holdfast.Payment) (due, done int64) {
+	for _, part := range p.Refunds {
+		if part.Status == "DUE" {
+			due += part.Amount
+		} else {
+			done += part.Amount
+		}
+	}
+	return due, done
+}
+
 func (m *model) refund(c inventory.Refund) outcome {
-	for _, p := range m.payments {
-		if p.ID != c.PaymentID {
+	p := m.byID(c.PaymentID)
+	switch {
+	case p == nil:
+		return refused("PAYMENT_NOT_FOUND")
+	case p.Status == "ACCEPTED":
+		return refused("PAYMENT_ACCEPTED")
+	case p.Status == "REFUNDED" && p.RefundReference != c.Reference:
+		return refused("PAYMENT_REFUNDED")
+	}
+	p.Status, p.RefundReference, p.Refunds = "REFUNDED", c.Reference, slices.Clone(p.Refunds)
+	for i := range p.Refunds {
+		if p.Refunds[i].Status == "DUE" {
+			p.Refunds[i].Status, p.Refunds[i].Reference = "REFUNDED", c.Reference
+		}
+	}
+	if b := m.bookings[p.BookingID]; b != nil {
+		m.list(b, p)
+	}
+	return outcome{payment: shownPayment(*p)}
+}
+
+// refundPart makes a part DUE: together the parts are never more than the payment.
+func (m *model) refundPart(c inventory.RefundPart) outcome {
+	p := m.byID(c.PaymentID)
+	if p == nil {
+		return refused("PAYMENT_NOT_FOUND")
+	}
+	for _, part := range p.Refunds {
+		switch {
+		case part.ID == c.PartID: // an earlier commit of this command, which was not answered
+			return outcome{payment: shownPayment(*p)}
+		case c.Key == "" || part.Key != c.Key:
+		case part.Amount != c.Amount:
+			return refused("IDEMPOTENCY_KEY_REUSED")
+		default:
+			return outcome{payment: shownPayment(*p), replayed: true}
+		}
+	}
+	if due, done := parts(p); p.Status == "REFUNDED" || p.Amount == nil || due+done+c.Amount > *p.Amount {
+		return refused("VALIDATION_FAILED")
+	}
+	p.Refunds = append(slices.Clip(p.Refunds), holdfast.Refund{
+		ID: c.PartID, Amount: c.Amount, Reason: "other", Status: "DUE", Key: c.Key, CreatedAt: m.now,
+	})
+	return outcome{payment: shownPayment(*p)}
+}
+
+func (m *model) refundedPart(c inventory.RefundedPart) outcome {
+	p := m.byID(c.PaymentID)
+	if p == nil {
+		return refused("PAYMENT_NOT_FOUND")
+	}
+	for i, part := range p.Refunds {
+		if part.ID != c.PartID {
 			continue
 		}
-		switch {
-		case p.Status == "ACCEPTED":
-			return refused("PAYMENT_ACCEPTED")
-		case p.Status == "REFUNDED" && p.RefundReference != c.Reference:
+		if part.Status == "REFUNDED" && part.Reference != c.Reference {
 			return refused("PAYMENT_REFUNDED")
 		}
-		p.Status, p.RefundReference = "REFUNDED", c.Reference
+		p.Refunds = slices.Clone(p.Refunds)
+		p.Refunds[i].Status, p.Refunds[i].Reference = "REFUNDED", c.Reference
+		if _, done := parts(p); p.Status == "REFUND_DUE" && done == *p.Amount { // nothing is left to give back
+			p.Status, p.RefundReference = "REFUNDED", c.Reference
+			if b := m.bookings[p.BookingID]; b != nil {
+				m.list(b, p)
+			}
+		}
 		return outcome{payment: shownPayment(*p)}
 	}
-	return refused("PAYMENT_NOT_FOUND")
+	return refused("REFUND_NOT_FOUND")
 }
 
 // wanted is how many seats a command asks for; wants is false if it asks for none.
@@ -251,6 +361,12 @@ func (m *model) wanted(command inventory.Command) (seats int64, wants bool) {
 		return c.Seats, true
 	case inventory.ChangeSeats:
 		return c.Seats, true
+	case inventory.Sell:
+		return c.Seats, true
+	case inventory.ChangeBooking:
+		if b := m.bookings[c.BookingID]; b != nil && m.locks[b.LockID] != nil && !m.fresh[b.LockID] {
+			return c.Seats - m.locks[b.LockID].Seats, true
+		}
 	case inventory.Confirm:
 		if b := m.bookings[c.BookingID]; b != nil {
 			return m.previousLock(b).Seats, true

@@ -24,8 +24,21 @@ type model struct {
 	payments map[inventory.PaymentKey]*holdfast.Payment
 	// claimAgain takes the seats of a lock that has lost them; false if they are not free.
 	claimAgain func(holdfast.Lock) bool
+	wishes     wishRules
 	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
+	// done are the changes after the sale with a key, of each booking.
+	done map[ID][]holdfast.DoneRequest
+}
+
+// wishRules are those that differ for an event with a hall.
+type wishRules interface {
+	// fits reports whether the hall has what is wished for: the 422 of the contract.
+	fits(w holdfast.Wish) bool
+	// find finds the seats of a wish that fits, of which a lock has own already; it ends due locks as it has to.
+	find(w holdfast.Wish, seats int64, own *modelLock) (wished, outcome)
+	// hasAlready reports whether a lock has the seats that are asked for.
+	hasAlready(l holdfast.Lock, w holdfast.Wish, seats int64) bool
 }
 
 type modelLock struct {
@@ -57,7 +70,7 @@ func (o outcome) String() string {
 	if !reflect.DeepEqual(o.booking, (holdfast.Booking{})) {
 		s += fmt.Sprintf(", booking %+v", o.booking)
 	}
-	if o.payment != (holdfast.Payment{}) {
+	if !reflect.DeepEqual(o.payment, holdfast.Payment{}) {
 		s += fmt.Sprintf(", payment %+v", o.payment)
 	}
 	return s + fmt.Sprintf(", late %v, replayed %v, ended %v", o.isLate, o.replayed, o.ended)
@@ -77,15 +90,17 @@ func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *m
 	for id, l := range s.locks {
 		m.locks[id] = &modelLock{l.Lock, s.ends[id]}
 	}
+	m.done = map[ID][]holdfast.DoneRequest{}
 	for id, b := range s.bookings {
-		m.bookings[id] = pointer(*b)
+		m.bookings[id], m.done[id] = pointer(*b), b.Done
+		m.bookings[id].Done = nil
 	}
 	m.payments = map[inventory.PaymentKey]*holdfast.Payment{}
 	for _, p := range s.payments {
 		m.payments[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = pointer(*p)
 	}
 	m.begin()
-	m.claimAgain = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }
+	m.claimAgain, m.wishes = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }, m
 	return m
 }
 
@@ -111,6 +126,16 @@ func (m *model) do(command inventory.Command) outcome {
 		return m.confirm(c)
 	case inventory.Refund:
 		return m.refund(c)
+	case inventory.RefundPart:
+		return m.refundPart(c)
+	case inventory.RefundedPart:
+		return m.refundedPart(c)
+	case inventory.ChangeBooking:
+		return m.changeBooking(c)
+	case inventory.Transfer:
+		return m.transfer(c)
+	case inventory.Sell:
+		return m.sell(c)
 	case inventory.ChangeEvent:
 		return m.change(c)
 	case inventory.UpdateLock:
@@ -323,7 +348,7 @@ func (m *model) live(lock ID) (found []*holdfast.Booking) {
 }
 
 func (m *model) free(l *modelLock) {
-	l.Status, l.BookingID, l.ending = "RELEASED", ID{}, ending{by: "api"}
+	l.Status, l.ending = "RELEASED", ending{by: "api"}
 }
 
 func (m *model) release(c inventory.Release) outcome {

@@ -274,9 +274,16 @@ func (g *seatGenerator) request(n int) inventory.Acquire {
 func (g *seatGenerator) queued() inventory.Command {
 	switch draw(g.generator, "command",
 		"acquire", "acquire", "acquire", "acquire", "change seats", "change seats", "block", "unblock", "release", "cancel", "change",
-		"late", "late") {
+		"late", "late", "booking", "booking", "transfer", "sell") {
 	case "late":
 		return g.late()
+	case "booking":
+		w, seats := g.wish()
+		return g.changeBooking(w, seats)
+	case "transfer":
+		return g.transfer()
+	case "sell":
+		return g.sell(g.request(g.next()))
 	case "change seats":
 		c := inventory.ChangeSeats{LockID: g.lockID()}
 		c.Wish, c.Seats = g.wish()

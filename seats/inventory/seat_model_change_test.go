@@ -28,7 +28,7 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 		return refused("EVENT_NOT_FOUND")
 	}
 	held, _ := m.holding(lock.UserID)
-	if most := m.rules.MaxSeatsPerLock; most > 0 && c.Seats > most {
+	if most := m.rules.MaxSeatsPerLock; most > 0 && c.Seats > lock.Seats && c.Seats > most {
 		return refused("SEAT_LIMIT_REACHED")
 	}
 	if most := m.event.MaxSeatsPerUser; most > 0 && c.Seats > lock.Seats && held-lock.Seats+c.Seats > most {

@@ -30,8 +30,24 @@ func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error
 			delete(m.locks, id)
 		}
 	}
-	m.claimAgain = m.takeAgain
+	m.claimAgain, m.wishes = m.takeAgain, m
 	return m
+}
+
+// hasAlready reports whether a lock has what is wished for: the seats that are named, as many of a section, or those of such a pick.
+func (m *seatModel) hasAlready(l holdfast.Lock, w holdfast.Wish, seats int64) bool {
+	switch {
+	case l.Seats != seats:
+		return false
+	case len(w.SeatIDs) > 0:
+		named, _ := m.hall.Named(w.SeatIDs)
+		return slices.Equal(named.IDs(), l.SeatIDs)
+	case w.Best != nil:
+		kept, _ := m.hall.Named(l.SeatIDs)
+		return m.best(w.Best, seats, l.SeatIDs).Keeps(kept)
+	default:
+		return l.Section == w.Section
+	}
 }
 
 // takeAgain takes the seats of a lock that has lost them, if the hall still has them. They were chosen before, so the
@@ -152,15 +168,8 @@ func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wi
 		old = own.Lock
 	}
 	switch {
-	case m.hall == nil && seats <= old.Seats: // nothing is taken, even of an oversold event
-		return found, outcome{}
 	case m.hall == nil:
-		for m.event.TotalSeats-m.taken()+old.Seats < seats {
-			if !m.reclaim() {
-				return found, tooFew(seats, max(0, m.event.TotalSeats-m.taken()+old.Seats), nil)
-			}
-		}
-		return found, outcome{}
+		return m.model.find(w, seats, own)
 	case len(w.SeatIDs) > 0:
 		return m.findNamed(w.SeatIDs, old.SeatIDs)
 	case w.Best != nil:
@@ -214,10 +223,7 @@ func (m *seatModel) findNamed(ids, own []string) (found wished, refusal outcome)
 }
 
 func (m *seatModel) findBest(b *holdfast.BestAvailable, seats int64, own []string) (found wished, refusal outcome) {
-	w := hallmodel.Best{
-		Hall: m.hall, Seats: int(seats), Accessible: int(b.Accessible), Categories: b.Categories, Section: b.Section,
-		Required: b.Required, Reserved: m.reserved(), Free: m.free(own),
-	}
+	w := m.best(b, seats, own)
 	if kept, _ := m.hall.Named(own); w.Keeps(kept) {
 		return wished{seats: kept.IDs()}, outcome{}
 	}
@@ -236,6 +242,13 @@ func (m *seatModel) findBest(b *holdfast.BestAvailable, seats int64, own []strin
 		return found, outcome{code: "SEATS_NOT_ADJACENT", details: holdfast.SeatsNotAdjacent{Longest: int64(w.Longest())}}
 	}
 	return found, tooFew(seats, int64(available), nil)
+}
+
+func (m *seatModel) best(b *holdfast.BestAvailable, seats int64, own []string) hallmodel.Best {
+	return hallmodel.Best{
+		Hall: m.hall, Seats: int(seats), Accessible: int(b.Accessible), Categories: b.Categories, Section: b.Section,
+		Required: b.Required, Reserved: m.reserved(), Free: m.free(own),
+	}
 }
 
 func (m *seatModel) acquire(c inventory.Acquire) outcome {

@@ -165,11 +165,13 @@ func described(commands ...inventory.Command) string {
 	return strings.Join(lines, "\n")
 }
 
-// adoptEnded ends the due locks that the commands left undecided have ended.
+// adoptEnded ends the due locks that the commands left undecided have ended, and repairs those that they have repaired.
 func (m *seatModel) adoptEnded(s *store) {
 	for id, l := range m.locks {
 		switch stored := s.locks[id]; {
 		case stored == nil:
+		case l.Status == "ACTIVE" && stored.Status == "CONSUMED" && m.isSold(id):
+			l.Status = "CONSUMED"
 		case m.isOver(l) && stored.Status == "EXPIRED" && s.ends[id].by == "reclaim":
 			m.expire(l)
 		}

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 	"time"
@@ -85,7 +86,7 @@ func (r *race) step() {
 			r.Fatalf("%T%+v was answered with %v (%v), which is right in none of %d states; in the last one it is %v",
 				c, c, withoutClock(c, results[i]), results[i].Err, len(r.states), r.outcome(r.states[len(r.states)-1], commands, results, i))
 		}
-		if results[i].Acquires() && !reflect.DeepEqual(r.store.locks[results[i].Lock.ID].Lock, results[i].Lock) {
+		if makesLock(results[i]) && !reflect.DeepEqual(r.store.locks[results[i].Lock.ID].Lock, results[i].Lock) {
 			r.Fatalf("answered %+v, stored %+v", results[i].Lock, r.store.locks[results[i].Lock.ID])
 		}
 	}
@@ -114,8 +115,11 @@ func (r *race) outcome(state *model, commands []inventory.Command, results []rep
 		}
 	}
 	o := m.do(commands[i])
-	if _, acquires := commands[i].(inventory.Acquire); acquires && !o.replayed {
-		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+	switch commands[i].(type) {
+	case inventory.Acquire, inventory.Sell:
+		if !o.replayed {
+			o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+		}
 	}
 	return o
 }
@@ -123,25 +127,35 @@ func (r *race) outcome(state *model, commands []inventory.Command, results []rep
 // withoutClock leaves out the times of a new lock: they depend on the time of the write.
 func withoutClock(c inventory.Command, r reply) outcome {
 	o := outcomeOf(c, r)
-	if r.Acquires() {
+	if makesLock(r) {
 		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
 	}
 	return o
 }
+
+// makesLock reports whether a command that is answered with a lock has made it.
+func makesLock(r reply) bool { return r.Grants() && r.Result.Lock != nil }
 
 // checkNothingElse: the batch made no lock and no booking beyond its answers.
 func (r *race) checkNothingElse(commands []inventory.Command, results []reply) {
 	last := r.states[len(r.states)-1]
 	locks, bookings := len(last.locks), len(last.bookings)
 	for i, result := range results {
-		if result.Acquires() {
+		if makesLock(result) {
 			locks++
 		}
-		if _, books := commands[i].(inventory.Book); books && result.Err == nil && !result.Replayed {
-			bookings++
+		var next ID // a new lock of the booking
+		switch c := commands[i].(type) {
+		case inventory.Book, inventory.Sell:
+			if result.Err == nil && !result.Replayed && !result.Undecided {
+				bookings++
+			}
+		case inventory.Confirm:
+			next = c.LockID
+		case inventory.Transfer:
+			next = c.NewLockID
 		}
-		if late, confirms := commands[i].(inventory.Confirm); confirms && result.Err == nil && result.Result.Booking != nil &&
-			last.locks[late.LockID] == nil && result.Booking.LockID == late.LockID {
+		if result.Err == nil && result.Result.Booking != nil && !next.IsZero() && last.locks[next] == nil && r.store.locks[next] != nil {
 			locks++
 		}
 	}
@@ -157,7 +171,7 @@ func (m *model) clone() *model {
 	for key, paid := range m.payments {
 		c.payments[key] = pointer(*paid)
 	}
-	c.claimAgain = func(l holdfast.Lock) bool { return c.reclaimFor(l.Seats) }
+	c.claimAgain, c.wishes, c.done = func(l holdfast.Lock) bool { return c.reclaimFor(l.Seats) }, &c, maps.Clone(m.done)
 	c.begin()
 	return &c
 }

@@ -1,6 +1,7 @@
 package inventory_test
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -26,6 +27,7 @@ type transcript struct {
 	plans    []holdfast.SeatingPlan
 	commands []inventory.Command
 	given    []string // the lines that set the state before the first variant
+	numbered int      // how many commands of the case have got an ID
 	varies   bool     // a variant has begun
 	extra    string   // a line that ends each state
 }
@@ -139,7 +141,7 @@ func (tr *transcript) run(text string) string {
 // vary begins a variant, with the state that is given before the first one.
 func (tr *transcript) vary() {
 	tr.Helper()
-	tr.store, tr.plans, tr.varies = nil, nil, true
+	tr.store, tr.plans, tr.varies, tr.numbered = nil, nil, true, 0
 	for _, line := range tr.given {
 		verb, rest, _ := strings.Cut(line, " ")
 		tr.setState(verb, rest)
@@ -154,17 +156,57 @@ var commandsByName = map[string]inventory.Command{
 	"block": inventory.Block{}, "unblock": inventory.Unblock{}, "expire-locks": inventory.ExpireLocks{},
 	"expire-bookings": inventory.ExpireBookings{}, "consume-sold": inventory.ConsumeSold{}, "repair": inventory.Repair{},
 	"repair-seats": inventory.RepairSeats{}, "update-lock": inventory.UpdateLock{}, "update-booking": inventory.UpdateBooking{},
+	"change-booking": inventory.ChangeBooking{}, "transfer": inventory.Transfer{}, "sell": inventory.Sell{},
+	"refund-part": inventory.RefundPart{}, "refunded-part": inventory.RefundedPart{},
 }
 
 func (tr *transcript) command(verb, rest string) inventory.Command {
 	tr.Helper()
 	c := reflect.New(reflect.TypeOf(commandsByName[verb])).Elem()
-	if verb == "acquire" || verb == "book" { // unless they are given
+	if verb == "acquire" || verb == "book" || verb == "sell" { // unless they are given
 		c.FieldByName("EventID").Set(reflect.ValueOf(eventID))
 		c.FieldByName("UserID").Set(reflect.ValueOf(alice))
 	}
 	tr.fill(c, rest)
-	return c.Interface().(inventory.Command) //nolint:forcetypeassert // of commandsByName
+	return tr.completed(c.Interface().(inventory.Command)) //nolint:forcetypeassert // of commandsByName
+}
+
+// completed is a command with what its service would fill in: the event, and the hash of the request. Commands get the IDs C1, C2
+// and so on, and the parts that they make DUE R1, R2 and so on, unless they are given.
+func (tr *transcript) completed(command inventory.Command) inventory.Command {
+	tr.numbered++
+	complete := func(of *inventory.OfBooking, hash string) {
+		of.EventID, of.Request.Hash = eventID, hash
+		if of.Request.ID.IsZero() {
+			of.Request.ID = commandID(tr.numbered)
+		}
+	}
+	switch c := command.(type) {
+	case inventory.ChangeBooking:
+		c.Seats = cmp.Or(c.Seats, int64(len(c.Wish.SeatIDs)))
+		complete(&c.OfBooking, c.BookingChange.Hash())
+		if c.Refund != nil && c.RefundID.IsZero() {
+			c.RefundID = partID(tr.numbered)
+		}
+		return c
+	case inventory.Transfer:
+		if c.Holder != "" {
+			c.UserID = holdfast.HolderID(c.Holder)
+		}
+		complete(&c.OfBooking, holdfast.BookingTransfer{UserID: c.UserID, Holder: c.Holder}.Hash())
+		return c
+	case inventory.Sell:
+		c.Seats = cmp.Or(c.Seats, int64(len(c.Wish.SeatIDs)))
+		if c.Holder != "" {
+			c.UserID = holdfast.HolderID(c.Holder)
+		}
+		if c.Key != "" {
+			c.RequestHash = holdfast.SaleRequest{LockRequest: c.LockRequest, Charge: c.Charge}.Hash()
+		}
+		return c
+	default:
+		return command
+	}
 }
 
 // setState sets what a line says of the state.
@@ -199,6 +241,9 @@ func (tr *transcript) setState(verb, rest string) {
 		tr.fill(reflect.ValueOf(p).Elem(), rest)
 		p.ID = p.PaymentID()
 		s.payments[p.ID] = p
+		if b := s.bookings[p.BookingID]; b != nil {
+			b.Payments = append(b.Payments, holdfast.ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount})
+		}
 	case "map":
 		tr.setMap(rest)
 	case "rules":

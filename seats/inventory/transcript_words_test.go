@@ -22,6 +22,7 @@ var fieldNames = map[string]string{
 	"ID": "id", "SeatIDs": "named", "ExpiresAt": "until", "At": "until", "TotalSeats": "total", "AvailableSeats": "available",
 	"MaxSeatsPerUser": "limit", "Revision": "rev", "PaymentExpiresAt": "window", "PaymentReference": "reference",
 	"ShopData.Reference": "ref", "ShopDataChange.Reference": "ref",
+	"DoneRequest.ID": "command", "DoneRequest.KeyHash": "key", "DoneRequest.At": "at", "ChangeBooking.RefundID": "part",
 	"RequestHash": "hash", "Policy": "latePayments", "Seconds": "lateSeconds", "EventDate": "date", "RefundReference": "refund",
 }
 
@@ -41,11 +42,13 @@ var idNames = func() map[string]ID {
 	names := map[string]ID{"event": eventID, "another-event": otherID, "alice": alice, "bob": bob}
 	for n := range 1000 {
 		names[fmt.Sprint("L", n)], names[fmt.Sprint("B", n)], names[fmt.Sprint("plan", n)] = lockID(n), bookingID(n), planNumber(n)
+		names[fmt.Sprint("C", n)], names[fmt.Sprint("R", n)] = commandID(n), partID(n)
 	}
 	for _, reference := range []string{"paid", "other", "another"} {
 		names["payment:"+reference] = paymentIDOf("default", reference, "")
 		names["payment:"+reference+":2"] = paymentIDOf("default", reference, "2")
 	}
+	names["carol"], names["guest"], names["cart"] = userID(3), holdfast.HolderID("guest"), holdfast.HolderID("cart")
 	return names
 }()
 
@@ -70,7 +73,9 @@ func (tr *transcript) words(v reflect.Value) []string {
 		switch f.Name {
 		case "Maps":
 			continue
-		case "ID", "EventID", "UserID", "CreatedAt", "UpdatedAt", "Name", "Provider":
+		case "Hash": // of a change after the sale: a repeat shows it
+			continue
+		case "ID", "EventID", "UserID", "CreatedAt", "UpdatedAt", "Name", "Provider", "At":
 			if slices.Contains(usual, value.Interface()) && v.Type() != reflect.TypeFor[inventory.Confirm]() {
 				continue
 			}
@@ -206,6 +211,9 @@ func fieldOf(v reflect.Value, name string) (found reflect.Value) {
 		case f.Type.Kind() == reflect.Struct && f.Type != timeType:
 			if found = fieldOf(v.Field(i), name); found.IsValid() {
 				return found
+			}
+			if !f.Anonymous && nameOf(v.Type(), f.Name) == name {
+				return v.Field(i)
 			}
 		case f.IsExported() && nameOf(v.Type(), f.Name) == name:
 			return v.Field(i)
