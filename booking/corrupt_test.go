@@ -48,7 +48,7 @@ func TestCorrupt_LockOrPaymentLeavesTheBookingAsItIs(t *testing.T) {
 				t.Fatal(confirmed, err)
 			}
 
-			w.Set("payments", confirmed.PaymentID, bson.D{{Key: "amount", Value: "5"}})
+			w.Set("payments", confirmed.Payments[0].ID, bson.D{{Key: "amount", Value: "5"}})
 			_, err = w.Bookings.CancelBooking(w.Ctx(), b.ID)
 			wantCode(t, err, holdfast.CodeUnavailable)
 			other := bookingIn(t, w, event, "PAYMENT_PENDING")

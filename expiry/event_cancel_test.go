@@ -377,7 +377,7 @@ func TestEventCancel_StaysUntilNothingIsLeft(t *testing.T) {
 			t.Parallel()
 			w := testenv.New(t)
 			eventID, lock, b := paidInPit(t, w)
-			id := map[string]holdfast.ID{"events": eventID, "seatlocks": lock.ID, "bookings": b.ID, "payments": b.PaymentID}[broken.collection]
+			id := map[string]holdfast.ID{"events": eventID, "seatlocks": lock.ID, "bookings": b.ID, "payments": b.Payments[0].ID}[broken.collection]
 			c := canceller(w, 3)
 			runID, err := c.Ask(w.Ctx(), eventID)
 			if err != nil {

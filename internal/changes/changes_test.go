@@ -48,6 +48,10 @@ func fill(v reflect.Value, n *int) {
 				f.SetBool(true)
 			case reflect.Struct:
 				fill(f, n)
+			case reflect.Slice:
+				f.Set(reflect.MakeSlice(f.Type(), 2, 2))
+				fill(f.Index(0), n)
+				fill(f.Index(1), n)
 			default:
 				panic("a field of another kind: " + f.Type().String())
 			}
@@ -108,8 +112,9 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	var booking holdfast.Booking
 	var event holdfast.Event
 	var payment holdfast.Payment
+	var previous holdfast.PreviousBooking
 	n := 0
-	for _, v := range []any{&lock, &booking, &event, &payment} {
+	for _, v := range []any{&lock, &booking, &event, &payment, &previous} {
 		fill(reflect.ValueOf(v).Elem(), &n)
 	}
 	event.Seating.OrphanRule, event.Seating.AccessiblePolicy = holdfast.OrphansRefused, holdfast.AccessibleOpen
@@ -119,6 +124,8 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: mongodb.NewID(), Lock: &lock,
 			Origin: holdfast.Origin{Actor: "shop", RequestID: "r", RunID: "run"}},
 		{Type: holdfast.ChangeBookingConfirmed, Revision: booking.Revision, At: at, EventID: booking.EventID, Booking: &booking},
+		{Type: holdfast.ChangeBookingTransferred, Revision: booking.Revision, At: at, EventID: booking.EventID, PlanID: mongodb.NewID(),
+			Booking: &booking, Previous: &previous},
 		{Type: holdfast.ChangePaymentAccepted, Revision: payment.Revision, At: at, EventID: payment.EventID, Payment: &payment},
 		{Type: holdfast.ChangeEventSoldOut, Revision: 9, Repairs: 2, At: at, EventID: event.ID, Event: &event},
 		{Type: holdfast.ChangePlanCreated, At: at, PlanID: mongodb.NewID()},
@@ -129,7 +136,10 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	}
 	got, _ := list(w, nil, changes.Filter{}, 10)
 	lock.Key, lock.RequestHash = "", ""
-	booking.PaymentID, payment.Code = holdfast.ID{}, "" // no route answers them
+	booking.Done, payment.Code = nil, "" // no route answers them, nor the keys of parts
+	for i := range payment.Refunds {
+		payment.Refunds[i].Key = ""
+	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}

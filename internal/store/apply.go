@@ -327,13 +327,22 @@ func (s *Store) insertArray(ctx context.Context, locks *newLocks) error {
 	return err
 }
 
-// writeBookings changes bookings by one command.
+// writeBookings changes bookings by one command. Equal changes share a statement, except those of a booking that changes
+// several times: each of its changes relies on the one before.
 func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.BookingWrite]
+	times := map[ID]int{}
+	for _, p := range plans {
+		for _, w := range p.Bookings {
+			times[w.ID]++
+		}
+	}
 	for _, p := range plans {
 		for _, w := range p.Bookings {
 			same := w
-			same.ID = ID{}
+			if times[w.ID] == 1 {
+				same.ID = ID{}
+			}
 			equal.add(same, w.ID)
 		}
 	}

@@ -219,8 +219,8 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 			want: bson.M{"internal.rev": int64(4), "reference": nil, "metadata": nil}, dated: true,
 		},
 		{
-			name: "released", write: inventory.LockWrite{To: holdfast.LockReleased, ClearBooking: true, EndedBy: holdfast.EndedByAPI},
-			want: bson.M{"internal.rev": int64(4), "status": "RELEASED", "bookingId": nil, "endedBy": "api"}, dated: true,
+			name: "released", write: inventory.LockWrite{To: holdfast.LockReleased, EndedBy: holdfast.EndedByAPI},
+			want: bson.M{"internal.rev": int64(4), "status": "RELEASED", "endedBy": "api"}, dated: true,
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -246,6 +246,7 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	ends := time.Now().Add(3 * time.Hour).Truncate(time.Millisecond)
+	newLock, newUser, amount := mongodb.NewID(), mongodb.NewID(), int64(500)
 	for _, c := range []struct {
 		name  string
 		from  holdfast.BookingStatus
@@ -270,9 +271,45 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 			write: inventory.BookingWrite{To: holdfast.BookingExpired, ShopData: &shopData},
 			want:  bson.M{"internal.rev": int64(1), "reference": "$ref", "metadata": storedMetadata},
 		},
+		{
+			name: "other seats", from: holdfast.BookingConfirmed,
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, Seats: &inventory.LockSeats{Seats: 2, SeatIDs: []string{"A-1", "$b"}}},
+			want:  bson.M{"internal.rev": int64(1), "seats": int64(2), "seatIds": bson.A{"A-1", "$b"}},
+		},
+		{
+			name: "other seats of a section", from: holdfast.BookingConfirmed,
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, Seats: &inventory.LockSeats{Seats: 3, Section: "pit"}},
+			want:  bson.M{"internal.rev": int64(1), "seats": int64(3), "section": "pit"},
+		},
+		{
+			name: "another user and lock", from: holdfast.BookingConfirmed,
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, LockID: newLock, Late: true, Customer: &inventory.Customer{UserID: newUser}},
+			want: bson.M{"internal.rev": int64(1), "seatLockId": bson.ObjectID(newLock), "late": true, "userId": bson.ObjectID(newUser),
+				"holder": nil},
+		},
+		{
+			name: "another holder", from: holdfast.BookingConfirmed,
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, Customer: &inventory.Customer{UserID: newUser, Holder: "$h"}},
+			want:  bson.M{"internal.rev": int64(1), "userId": bson.ObjectID(newUser), "holder": "$h"},
+		},
+		{
+			name: "payments and what was done", from: holdfast.BookingConfirmed,
+			write: inventory.BookingWrite{
+				To: holdfast.BookingConfirmed, Payments: &[]holdfast.ListedPayment{{ID: newUser, Status: holdfast.PaymentAccepted, Amount: &amount}},
+				Done: &[]holdfast.DoneRequest{{ID: newLock, KeyHash: "k", Hash: "h", At: ends}, {ID: newUser, Hash: "i", At: ends}},
+			},
+			want: bson.M{
+				"internal.rev":      int64(1),
+				"internal.payments": bson.A{bson.D{field("id", bson.ObjectID(newUser)), field("status", "ACCEPTED"), field("amount", amount)}},
+				"internal.done": bson.A{
+					bson.D{field("id", bson.ObjectID(newLock)), field("key", "k"), field("hash", "h"), field("at", bson.NewDateTimeFromTime(ends))},
+					bson.D{field("id", bson.ObjectID(newUser)), field("hash", "i"), field("at", bson.NewDateTimeFromTime(ends))},
+				},
+			},
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from))) })
+			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from)), field("holder", "cart")) })
 			before := f.document("bookings", f.booking)
 			c.write.ID, c.write.From, c.write.UpdatedAt = f.booking, c.from, ends
 			if _, err := f.apply(inventory.Plan{Bookings: []inventory.BookingWrite{c.write}}); err != nil {
@@ -286,6 +323,32 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 				t.Errorf("it was changed at %v", dated)
 			}
 		})
+	}
+}
+
+// Equal changes share a statement. That must not bring the second change of a booking before its first one.
+func TestApply_ABookingChangesSeveralTimesInTheOrderOfThePlan(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	first, second := newFixture(t, w, func(f fixture) { f.setBooking(field("internal.rev", 1)) }), newFixture(t, w, nil)
+	w.Set("bookings", second.booking, bson.D{field("eventId", first.event)})
+	cancel := func(id holdfast.ID) inventory.BookingWrite {
+		return inventory.BookingWrite{
+			ID: id, EventID: first.event, From: holdfast.BookingPending, To: holdfast.BookingCancelled, Revision: 1, RunID: "run",
+		}
+	}
+	list := inventory.BookingWrite{
+		ID: second.booking, EventID: first.event, From: holdfast.BookingPending, To: holdfast.BookingPending,
+		Payments: &[]holdfast.ListedPayment{{ID: second.lock, Status: holdfast.PaymentRefundDue}},
+	}
+	plan := inventory.Plan{Bookings: []inventory.BookingWrite{cancel(first.booking), list, cancel(second.booking)}}
+	if _, err := first.apply(plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []holdfast.ID{first.booking, second.booking} {
+		if b := w.Booking(id); b.Status != holdfast.BookingCancelled || b.Revision != 2 {
+			t.Errorf("%+v", b)
+		}
 	}
 }
 

@@ -72,3 +72,15 @@ func ReadLock(t testing.TB, doc bson.Raw) (holdfast.Lock, bool) {
 	lock := d.lock()
 	return holdfast.Lock{ID: lock.ID, Seats: lock.Seats, Status: lock.Status, Section: lock.Section, SeatIDs: lock.SeatIDs}, true
 }
+
+// Decode reads documents of the collections, as everything but a union does.
+func Decode() map[string]func(bson.Raw) error {
+	return map[string]func(bson.Raw) error{
+		eventsName: decodes[eventDoc], locksName: decodes[lockDoc], bookingsName: decodes[bookingDoc], paymentsName: decodes[paymentDoc],
+	}
+}
+
+func decodes[D any](doc bson.Raw) error {
+	var d D
+	return mongodb.Unmarshal(doc, &d)
+}

@@ -231,9 +231,9 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 	confirm := write(holdfast.BookingPending, holdfast.BookingConfirmed, true)
 	expire := write(holdfast.BookingPending, holdfast.BookingExpired, false)
 	cancel := write(holdfast.BookingPending, holdfast.BookingCancelled, false)
-	keep := func(f fixture) inventory.Plan {
+	list := func(f fixture) inventory.Plan {
 		return inventory.Plan{Bookings: []inventory.BookingWrite{{ID: f.booking, From: holdfast.BookingPending,
-			To: holdfast.BookingPending, Quiet: true}}}
+			To: holdfast.BookingPending, Payments: &[]holdfast.ListedPayment{{ID: f.lock, Status: holdfast.PaymentRefundDue}}}}}
 	}
 	pay := write(holdfast.BookingInitiated, holdfast.BookingPending, false)
 	checkGuards(t, []guardCase{
@@ -247,7 +247,7 @@ func TestApply_BookingGuardsHold(t *testing.T) {
 		{name: "another revision", plan: confirm, change: set("internal.rev", 1)},
 		{name: "it is deleted", plan: confirm, change: func(f fixture) { f.remove("bookings", f.booking) }},
 		{name: "confirm: its customer is erased", plan: confirm, change: set("internal.rev", int64(1))},
-		{name: "keep: its customer is erased", plan: keep, change: set("internal.rev", int64(1))},
+		{name: "list a payment: its customer is erased", plan: list, change: set("internal.rev", int64(1))},
 	})
 }
 

@@ -21,12 +21,12 @@ func TestApply_PaymentGuardsHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := charge.PaymentID()
-	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{Payments: []holdfast.ID{id}})
+	state, err := w.Store.Load(w.Ctx(), holdfast.ID{}, inventory.Needs{Payments: []holdfast.ID{id}, Bookings: []holdfast.ID{b.ID}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	plan, result := w.Pipeline.Preview(state, inventory.Refund{PaymentID: id, Reference: "second"})
-	if result.Err != nil || len(plan.Payments) != 1 {
+	if result.Err != nil || len(plan.Payments) != 1 || len(plan.Bookings) != 1 {
 		t.Fatalf("%+v, %v", plan, result.Err)
 	}
 	if _, err := w.Bookings.RefundPayment(w.Ctx(), id, "first"); err != nil {

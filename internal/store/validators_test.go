@@ -81,12 +81,40 @@ func TestValidators(t *testing.T) {
 	}
 }
 
+// variants are the document with each of its fields, and each field of its documents and lists, replaced by extreme values.
+func variants(doc bson.D) (all []bson.D) {
+	for i, e := range doc {
+		values := testenv.Extremes()
+		switch inner := e.Value.(type) {
+		case bson.D:
+			for _, v := range variants(inner) {
+				values = append(values, v)
+			}
+		case bson.A:
+			for _, v := range testenv.Extremes() {
+				if v != testenv.Missing {
+					values = append(values, bson.A{inner[0], v})
+				}
+			}
+			if first, ok := inner[0].(bson.D); ok {
+				for _, v := range variants(first) {
+					values = append(values, bson.A{first, v})
+				}
+			}
+		}
+		for _, value := range values {
+			all = append(all, testenv.With(doc, i, value))
+		}
+	}
+	return all
+}
+
 // A document that is read by its key is checked in Go: by the same schema, with the same result.
 func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	date := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
-	checked := map[bool]int{}
+	checked, decode := map[bool]int{}, store.Decode()
 	for collection, doc := range map[string]bson.D{
 		"events": {field("totalSeats", 10), field("availableSeats", 8), field("oversold", 0), field("eventDate", date), field("status", "CLOSED"),
 			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1)}),
@@ -95,22 +123,30 @@ func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 			field("expiresAt", date), field("seatIds", bson.A{"a"}), field("section", ""), field("idempotencyKey", "k"),
 			field("reference", ""), field("metadata", bson.D{})},
 		"bookings": {field("seatLockId", mongodb.NewID()), field("event", mongodb.NewID()), field("status", "PAYMENT_PENDING"),
-			field("seats", 2), field("paymentExpiresAt", date), field("late", true), field("internal", bson.D{field("kept", 1)})},
+			field("seats", 2), field("paymentExpiresAt", date), field("late", true), field("internal", bson.D{field("rev", 1),
+				field("payments", bson.A{bson.D{field("id", mongodb.NewID()), field("status", "ACCEPTED"), field("amount", 5)}}),
+				field("done", bson.A{bson.D{field("id", mongodb.NewID()), field("key", "k"), field("hash", "h"), field("at", date)}})})},
 		"payments": {field("reference", "r"), field("part", ""), field("bookingId", mongodb.NewID()), field("status", "ACCEPTED"),
-			field("amount", 5)},
+			field("amount", 5), field("refunds", bson.A{bson.D{
+				field("id", mongodb.NewID()), field("amount", 5), field("reason", "other"), field("status", "DUE"), field("refundReference", "r"),
+				field("createdAt", date), field("key", "k"),
+			}})},
 	} {
 		schema, copies := store.Schemas()[collection], w.DB.Collection("copies of "+collection) // without indexes, which refuse lists
 		holds, docs := map[string]bool{}, []any{}
-		for changed := range doc {
-			for _, value := range testenv.Extremes() {
-				copied := append(mongodb.Is("_id", mongodb.NewID()), testenv.With(doc, changed, value)...)
-				raw, err := bson.Marshal(copied)
-				if err != nil {
-					t.Fatal(err)
-				}
-				holds[bson.Raw(raw).Lookup("_id").String()] = schema.Holds(raw)
-				docs = append(docs, copied)
+		for _, changed := range variants(doc) {
+			copied := append(mongodb.Is("_id", mongodb.NewID()), changed...)
+			raw, err := bson.Marshal(copied)
+			if err != nil {
+				t.Fatal(err)
 			}
+			id := bson.Raw(raw).Lookup("_id").String()
+			if holds[id] = schema.Holds(raw); holds[id] {
+				if err := decode[collection](raw); err != nil {
+					t.Errorf("%s %v can't be read: %v", collection, copied, err)
+				}
+			}
+			docs = append(docs, copied)
 		}
 		if _, err := copies.InsertMany(w.Ctx(), docs); err != nil {
 			t.Fatal(err)

@@ -15,7 +15,8 @@ import (
 
 // CheckInvariants fails the test if the stored documents violate an invariant: the
 // counters and the maps of seats against the locks, CONFIRMED bookings against CONSUMED
-// locks, at most one live booking per lock, payments against bookings. It reads all documents at one snapshot.
+// locks, at most one live booking per lock, locks that ended by a transfer, payments against bookings. It reads all
+// documents at one snapshot.
 func CheckInvariants(t testing.TB, db *mongo.Database) {
 	t.Helper()
 	for _, violation := range Violations(t, db) {
@@ -61,6 +62,9 @@ type lockDoc struct {
 	Status  string      `bson:"status"`
 	SeatIDs []string    `bson:"seatIds"`
 	Section string      `bson:"section"`
+
+	BookingID holdfast.ID `bson:"bookingId"`
+	EndedBy   string      `bson:"endedBy"`
 }
 
 type bookingDoc struct {
@@ -69,8 +73,14 @@ type bookingDoc struct {
 	Status string      `bson:"status"`
 
 	Internal struct {
-		PaymentID holdfast.ID `bson:"paymentId"`
+		Payments []listedPayment `bson:"payments"`
 	} `bson:"internal"`
+}
+
+type listedPayment struct {
+	ID     holdfast.ID `bson:"id"`
+	Status string      `bson:"status"`
+	Amount *int64      `bson:"amount"`
 }
 
 func readViolations(ctx context.Context, db *mongo.Database) (violations []string, err error) {
@@ -135,6 +145,9 @@ func findViolations(events []eventDoc, locks []lockDoc, bookings []bookingDoc, r
 	for _, l := range locks {
 		if l.Status == "CONSUMED" && !sold[l.ID] {
 			report("lock %s is CONSUMED without a CONFIRMED booking", l.ID)
+		}
+		if l.EndedBy == string(holdfast.EndedByTransfer) && (l.Status != "RELEASED" || l.BookingID.IsZero()) {
+			report("lock %s ended by a transfer, and is %s with the booking %s", l.ID, l.Status, l.BookingID)
 		}
 	}
 }

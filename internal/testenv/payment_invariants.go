@@ -12,24 +12,20 @@ type paymentDoc struct {
 	Reference string      `bson:"reference"`
 	Part      string      `bson:"part"`
 	BookingID holdfast.ID `bson:"bookingId"`
+	Amount    *int64      `bson:"amount"`
 	Status    string      `bson:"status"`
 	Reason    string      `bson:"reason"`
 
-	RefundReference string `bson:"refundReference"`
+	RefundReference string            `bson:"refundReference"`
+	Refunds         []holdfast.Refund `bson:"refunds"`
 }
 
 // findPaymentViolations compares payments with bookings: there is one payment for each reference with its part, and
-// it is ACCEPTED if and only if its booking is CONFIRMED with it. A CONFIRMED booking without a payment was
-// confirmed without a charge, or by other software.
+// it is ACCEPTED if and only if its booking is CONFIRMED with it. Every payment is in the list of its booking as it is. A
+// CONFIRMED booking without a payment was confirmed without a charge, or by other software.
 func findPaymentViolations(payments []paymentDoc, bookings []bookingDoc, report func(string, ...any)) {
-	paid, byID := map[holdfast.ID]bookingDoc{}, map[holdfast.ID]paymentDoc{}
-	for _, b := range bookings {
-		if b.Status == string(holdfast.BookingConfirmed) && !b.Internal.PaymentID.IsZero() {
-			paid[b.ID] = b
-		}
-	}
 	type charge struct{ reference, part string }
-	charges := map[charge]holdfast.ID{}
+	charges, byID := map[charge]holdfast.ID{}, map[holdfast.ID]paymentDoc{}
 	for _, p := range payments {
 		byID[p.ID] = p
 		key := charge{p.Reference, p.Part}
@@ -40,23 +36,70 @@ func findPaymentViolations(payments []paymentDoc, bookings []bookingDoc, report 
 		if want := (holdfast.Charge{Provider: p.Provider, Reference: p.Reference, Part: p.Part}).PaymentID(); p.ID != want {
 			report("payment %s has the ID of another charge; its own is %s", p.ID, want)
 		}
-		if !slices.Contains(holdfast.PaymentStatuses(), holdfast.PaymentStatus(p.Status)) {
-			report("payment %s has the status %q", p.ID, p.Status)
-		}
-		isAccepted := p.Status == string(holdfast.PaymentAccepted)
-		if b, exists := paid[p.BookingID]; isAccepted && (!exists || b.Internal.PaymentID != p.ID) {
+		p.findViolations(report)
+	}
+	byBooking := map[holdfast.ID]bookingDoc{}
+	for _, b := range bookings {
+		byBooking[b.ID] = b
+		b.findListViolations(byID, report)
+	}
+	for _, p := range payments {
+		b, exists := byBooking[p.BookingID] // retention may have removed it
+		if isAccepted := p.Status == string(holdfast.PaymentAccepted); isAccepted && (!exists || b.Status != string(holdfast.BookingConfirmed)) {
 			report("payment %s is ACCEPTED, but its booking %s is not CONFIRMED with it", p.ID, p.BookingID)
 		}
-		if isAccepted == (p.Reason != "") {
-			report("payment %s is %s with the reason %q", p.ID, p.Status, p.Reason)
-		}
-		if (p.Status == string(holdfast.PaymentRefunded)) != (p.RefundReference != "") {
-			report("payment %s is %s with the refund %q", p.ID, p.Status, p.RefundReference)
+		isListed := slices.ContainsFunc(b.Internal.Payments, func(l listedPayment) bool { return l.ID == p.ID })
+		if exists && !isListed && len(b.Internal.Payments) < holdfast.MaxListedPayments {
+			report("payment %s is not in the list of its booking %s", p.ID, p.BookingID)
 		}
 	}
-	for id, b := range paid {
-		if p := byID[b.Internal.PaymentID]; p.Status != string(holdfast.PaymentAccepted) || p.BookingID != id {
-			report("booking %s is CONFIRMED with the payment %s, which is %q of booking %s", id, b.Internal.PaymentID, p.Status, p.BookingID)
+}
+
+// findViolations checks the status of a payment, and its parts. A payment is REFUNDED with a reference, or by its parts.
+func (p paymentDoc) findViolations(report func(string, ...any)) {
+	if !slices.Contains(holdfast.PaymentStatuses(), holdfast.PaymentStatus(p.Status)) {
+		report("payment %s has the status %q", p.ID, p.Status)
+	}
+	if isAccepted := p.Status == string(holdfast.PaymentAccepted); isAccepted == (p.Reason != "") {
+		report("payment %s is %s with the reason %q", p.ID, p.Status, p.Reason)
+	}
+	isRefunded, returned, parts := p.Status == string(holdfast.PaymentRefunded), int64(0), map[holdfast.ID]bool{}
+	sum := int64(0)
+	for _, r := range p.Refunds {
+		sum += r.Amount
+		isDone := r.Status == holdfast.RefundDone
+		if isDone {
+			returned += r.Amount
+		}
+		if r.Amount < 1 || parts[r.ID] || isDone != (r.Reference != "") || isRefunded && !isDone {
+			report("payment %s is %s with the part %+v", p.ID, p.Status, r)
+		}
+		parts[r.ID] = true
+	}
+	if len(p.Refunds) > 0 && (p.Amount == nil || sum > *p.Amount) {
+		report("payment %s has parts of %d, more than it has", p.ID, sum)
+	}
+	byParts := p.Amount != nil && returned == *p.Amount
+	if isRefunded && p.RefundReference == "" && !byParts || !isRefunded && p.RefundReference != "" {
+		report("payment %s is %s with the refund %q", p.ID, p.Status, p.RefundReference)
+	}
+	if p.Status == string(holdfast.PaymentRefundDue) && byParts {
+		report("payment %s is %s, but all of it was refunded", p.ID, p.Status)
+	}
+}
+
+// findListViolations checks the list of a booking's payments.
+func (b bookingDoc) findListViolations(byID map[holdfast.ID]paymentDoc, report func(string, ...any)) {
+	seen := map[holdfast.ID]bool{}
+	for _, l := range b.Internal.Payments {
+		p := byID[l.ID]
+		isSameAmount := (l.Amount == nil) == (p.Amount == nil) && (l.Amount == nil || *l.Amount == *p.Amount)
+		if seen[l.ID] || p.BookingID != b.ID || p.Status != l.Status || !isSameAmount {
+			report("booking %s lists the payment %s as %q, which is %q of booking %s", b.ID, l.ID, l.Status, p.Status, p.BookingID)
+		}
+		seen[l.ID] = true
+		if l.Status == string(holdfast.PaymentAccepted) && b.Status != string(holdfast.BookingConfirmed) {
+			report("booking %s is %s, and lists the payment %s as %q", b.ID, b.Status, l.ID, l.Status)
 		}
 	}
 }
