@@ -17,7 +17,7 @@ type Observer struct {
 // Paid counts the payments that a plan has made. The pipeline calls it after the commit.
 func (o Observer) Paid(p inventory.Plan) {
 	for _, w := range p.Bookings {
-		if w.Late {
+		if w.Late && w.From != holdfast.BookingConfirmed { // a transfer keeps what it was
 			o.late(true)
 		}
 	}

@@ -137,3 +137,18 @@ func TestConfirm_CountsALatePaymentWhoseCallerHasGivenUp(t *testing.T) {
 	wantCode(t, err, "")
 	counted.want(t, 1, 0, 0)
 }
+
+// A transfer of a booking that was paid late is not a late payment, whatever else its batch has made.
+func TestPaid_ATransferIsNotALatePayment(t *testing.T) {
+	t.Parallel()
+	late := 0
+	observer := booking.Observer{Late: func(bool) { late++ }}
+	accepted := inventory.BookingWrite{From: holdfast.BookingExpired, To: holdfast.BookingConfirmed, LockID: holdfast.ID{1}, Late: true}
+	transferred := accepted
+	transferred.From = holdfast.BookingConfirmed
+	paid := []holdfast.Payment{{Status: holdfast.PaymentAccepted}}
+	observer.Paid(inventory.Plan{Bookings: []inventory.BookingWrite{accepted, transferred}, NewPayments: paid})
+	if late != 1 {
+		t.Errorf("counted %d late payments, want 1", late)
+	}
+}

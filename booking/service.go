@@ -109,9 +109,9 @@ func (s *Service) bookingAndEvent(ctx context.Context, id ID) (holdfast.Booking,
 	return b, lock.EventID, err
 }
 
-// RefundPayment records that the shop has refunded a payment that is REFUND_DUE, with its parts that are DUE. A void counts as a refund. A repeat
-// with the same reference gets the same answer. It refuses with PAYMENT_NOT_FOUND, PAYMENT_ACCEPTED or
-// PAYMENT_REFUNDED (with another reference).
+// RefundPayment records that the shop has refunded a payment that is REFUND_DUE, with its parts that are DUE. A void
+// counts as a refund. A repeat with the same reference gets the same answer. It refuses with PAYMENT_NOT_FOUND,
+// PAYMENT_ACCEPTED or PAYMENT_REFUNDED (with another reference).
 func (s *Service) RefundPayment(ctx context.Context, id ID, reference string) (holdfast.Payment, error) {
 	if err := checkRefundReference(reference); err != nil {
 		return holdfast.Payment{}, err

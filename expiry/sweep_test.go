@@ -100,7 +100,7 @@ func TestSweepBookings_EndsBookingAndLock(t *testing.T) {
 		t.Errorf("again: got %+v, want nothing", got)
 	}
 	if w.Booking(b.ID).Status != holdfast.BookingExpired || w.Lock(lock.ID).Status != holdfast.LockExpired ||
-		!w.Lock(lock.ID).BookingID.IsZero() {
+		w.Lock(lock.ID).BookingID != b.ID {
 		t.Errorf("booking %+v, lock %+v", w.Booking(b.ID), w.Lock(lock.ID))
 	}
 	for _, line := range []string{

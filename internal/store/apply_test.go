@@ -283,7 +283,8 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 		},
 		{
 			name: "another user and lock", from: holdfast.BookingConfirmed,
-			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, LockID: newLock, Late: true, Customer: &inventory.Customer{UserID: newUser}},
+			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, LockID: newLock, Late: true,
+				Customer: &inventory.Customer{UserID: newUser}},
 			want: bson.M{"internal.rev": int64(1), "seatLockId": bson.ObjectID(newLock), "late": true, "userId": bson.ObjectID(newUser),
 				"holder": nil},
 		},
