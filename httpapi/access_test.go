@@ -108,10 +108,14 @@ func routeAccess(id string) []access {
 		{"POST /api/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
 		{"POST /api/bookings/{id}/confirm", backEnd, nil},
 		{"POST /api/bookings/{id}/cancel", all, nil},
+		{"PUT /api/bookings/{id}/seats", backEnd, fields{"seats": 1}},
+		{"POST /api/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
 		{"POST /api/admin/events/{id}/cancel", admin, nil},
 		{"GET /api/payments", backEnd, nil},
 		{"GET /api/payments/{id}", backEnd, nil},
 		{"POST /api/payments/{id}/refunded", backEnd, fields{"refundReference": "r"}},
+		{"POST /api/payments/{id}/refunds", backEnd, fields{"amount": 1}},
+		{"POST /api/payments/{id}/refunds/{refundId}/refunded", backEnd, fields{"refundReference": "r"}},
 		{"GET /api/admin/refunds-due", admin, nil},
 		{"GET /api/changes", admin, nil},
 		{"POST /api/webhooks", admin, fields{"url": "https://example.com/hook", "types": []string{"*"}}},
@@ -154,6 +158,9 @@ func accessInEvents(id string) []access {
 		{"POST /api/events/{eventId}/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
 		{"POST /api/events/{eventId}/bookings/{id}/confirm", backEnd, nil},
 		{"POST /api/events/{eventId}/bookings/{id}/cancel", all, nil},
+		{"PUT /api/events/{eventId}/bookings/{id}/seats", backEnd, fields{"seats": 1}},
+		{"POST /api/events/{eventId}/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
+		{"POST /api/events/{eventId}/sales", backEnd, fields{"holder": "cart-1", "seats": 1}},
 	}
 }
 
@@ -191,7 +198,7 @@ func TestAccess_EveryRouteByEveryCaller(t *testing.T) {
 	}
 	for _, r := range routeAccess(none) {
 		method, path, _ := strings.Cut(r.route, " ")
-		path = strings.NewReplacer("{id}", none, "{eventId}", none, "{job}", "nothing").Replace(path)
+		path = strings.NewReplacer("{id}", none, "{eventId}", none, "{refundId}", none, "{job}", "nothing").Replace(path)
 		for caller, authorization := range callers {
 			t.Run(r.route+" by "+caller, func(t *testing.T) {
 				s := s.in(t)

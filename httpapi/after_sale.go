@@ -38,7 +38,7 @@ type bookingChangeBody struct {
 
 type partialRefundDue struct {
 	Amount    int64  `json:"amount" minimum:"1" maximum:"9007199254740991" doc:"Whole minor units."`
-	PaymentID string `json:"paymentId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"The booking's first accepted payment if absent."`
+	PaymentID string `json:"paymentId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Absent: the booking's first accepted payment."`
 }
 
 func (b bookingChangeBody) change(key string) (c holdfast.BookingChange, err error) {
@@ -142,7 +142,8 @@ func (a *api) registerAfterSaleRoutes() {
 	routeKeyedTwice(a, huma.Operation{
 		OperationID: "transfer-booking", Method: http.MethodPost, Path: "/api/bookings/{id}/transfer", Tags: tags,
 		Summary: "Give a booking to another customer", Errors: refusals,
-		Description: "Of a CONFIRMED booking, under the limits of its next customer. A new lock has the seats; payments keep the customer that paid.",
+		Description: "Of a CONFIRMED booking, under the limits of its next customer. A new lock has the seats; payments keep the " +
+			"customer that paid.",
 	}, config.ScopeBooking, func(b transferBody) string { return b.IdempotencyKey },
 		func(ctx context.Context, t target, body transferBody, key string) (*changed[bookingBody], error) {
 			c, err := body.customer()

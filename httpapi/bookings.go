@@ -26,7 +26,7 @@ type bookingBody struct {
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Payments []listedPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. A customer's token doesn't get them."`
+	Payments []listedPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. For keys only."`
 	Places   []placeBody         `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
 	ShopBody
 }
