@@ -107,9 +107,13 @@ type Booking struct {
 	Late             bool      `json:"late"` // a payment confirmed it after it had expired; its seats are in a new lock
 	CreatedAt        time.Time `json:"createdAt"`
 	UpdatedAt        time.Time `json:"updatedAt"`
+	// Payments are those that reached the booking, oldest first; nil for a customer's token.
+	Payments []BookingPayment `json:"payments"`
 	// Places are as in the booking's lock.
 	Places []Place `json:"places"`
 	ShopData
+	// Replayed is true if an earlier request with the same idempotency key was carried out: see ChangeBookingSeats.
+	Replayed bool `json:"-"`
 }
 
 // CreateUser creates a user. Its retries create one user. After an error without a code, and

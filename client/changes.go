@@ -16,10 +16,25 @@ type Change struct {
 	Subject  string          `json:"subject"`  // such as locks/ and the lock's ID
 	Sequence string          `json:"sequence"` // the subject's revision; a later change has no lower one
 	Time     time.Time       `json:"time"`
-	Data     json.RawMessage `json:"data"` // a Lock, Booking, Event or SeatingPlan, as it was right after the change
+	Data     json.RawMessage `json:"data"` // a Lock, ChangedBooking, Payment, Event or SeatingPlan, as it was right after the change
 	Actor    string          `json:"actor"`
 	Request  string          `json:"requestid"`
 	Run      string          `json:"runid"`
+}
+
+// ChangedBooking is the data of a change of a booking. Previous is set by holdfast.booking.transferred, and by
+// holdfast.booking.changed if the seats changed.
+type ChangedBooking struct {
+	Booking
+	Previous *PreviousBooking `json:"previous"`
+}
+
+// PreviousBooking is what a change of a booking's seats or of its customer has replaced.
+type PreviousBooking struct {
+	Seats  int64   `json:"seats"`
+	Places []Place `json:"places"`
+	UserID string  `json:"userId"` // "" if a holder had the booking
+	Holder string  `json:"holder"`
 }
 
 // ChangeFilter selects changes; an empty field selects all.

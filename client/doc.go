@@ -15,13 +15,22 @@
 //	if client.Is(err, client.SeatsUnavailable) { … } // the Error's Unavailable has the taken seats
 //	lock, err = api.InEvent(event).ChangeSeats(ctx, lock.ID, client.Wish{BestAvailable: &client.BestAvailable{Seats: 2}})
 //
+// Afterwards a shop changes what it has sold, and says what it refunds. SellSeats sells at once, such as at a counter:
+//
+//	booking, err = api.InEvent(event).ChangeBookingSeats(ctx, booking.ID, client.BookingChange{
+//		Wish: client.Wish{SeatIDs: []string{"A-1-1"}}, Refund: &client.PartialRefund{Amount: 2100},
+//	})
+//	booking, err = api.InEvent(event).TransferBooking(ctx, booking.ID, client.BookingTransfer{Holder: "guest-7"})
+//	for payment, err := range api.ListPayments(ctx, client.PaymentFilter{RefundDue: true}) { … }
+//	payment, err = api.NotePartRefunded(ctx, payment.ID, payment.Refunds[0].ID, refund)
+//
 // InEvent names the event in the paths of calls on locks and bookings, by which a load balancer sends all requests of an
 // event to one process. Without it everything works too, only slower where several processes serve a busy event.
 //
 // A call is retried if it gets no response, or a response that allows a retry (429,
 // 502, 503, 504). The delays grow, or follow Retry-After. Retries end with ctx or
-// after the retry timeout. They are safe: AcquireLock, CreateUser, CreateEvent, CreateWebhook and
-// CreateSeatingPlan send an idempotency key, which the client generates if the caller does not give one,
+// after the retry timeout. They are safe: AcquireLock, SellSeats, ChangeBookingSeats, TransferBooking, RefundPart, CreateUser,
+// CreateEvent, CreateWebhook and CreateSeatingPlan send an idempotency key, which the client generates if the caller does not give one,
 // and the other calls have the same effect when repeated. UpdateEvent and UpdateWebhook could undo the change of another
 // caller, and RotateWebhookSecret and TestWebhook do their work each time: they are retried only if the request was
 // certainly not executed. ChangeSeats, BlockSeats and UnblockSeats

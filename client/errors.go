@@ -25,6 +25,7 @@ const (
 	LockNotFound         Code = "LOCK_NOT_FOUND"
 	BookingNotFound      Code = "BOOKING_NOT_FOUND"
 	PaymentNotFound      Code = "PAYMENT_NOT_FOUND"
+	RefundNotFound       Code = "REFUND_NOT_FOUND" // of a part of a payment
 	SeatingPlanNotFound  Code = "SEATING_PLAN_NOT_FOUND"
 	SeatNotFound         Code = "SEAT_NOT_FOUND"
 	JobNotFound          Code = "JOB_NOT_FOUND"
@@ -52,7 +53,7 @@ const (
 	BookingCancelled     Code = "BOOKING_CANCELLED"
 	BookingNotPayable    Code = "BOOKING_NOT_PAYABLE"
 	BookingExpired       Code = "BOOKING_EXPIRED"
-	PaymentReferenceUsed Code = "PAYMENT_REFERENCE_USED" // by another booking
+	PaymentReferenceUsed Code = "PAYMENT_REFERENCE_USED" // by another booking, or before
 	PaymentRefundDue     Code = "PAYMENT_REFUND_DUE"     // it was refused before
 	PaymentRefunded      Code = "PAYMENT_REFUNDED"
 	PaymentAccepted      Code = "PAYMENT_ACCEPTED"

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Charge is the charge of a shop for a booking, for ConfirmBookingWith.
+// Charge is the charge of a shop for a booking, for ConfirmBookingWith, ChangeBookingSeats and SellSeats.
 type Charge struct {
 	Reference string `json:"paymentReference,omitempty"` // the payment's ID at the provider; "" means none
 	Provider  string `json:"provider,omitempty"`         // "" means the provider "default"
@@ -30,6 +30,8 @@ type Payment struct {
 	Status          string    `json:"status"` // ACCEPTED, REFUND_DUE, REFUNDED
 	Reason          string    `json:"reason"` // why it must be refunded
 	RefundReference string    `json:"refundReference"`
+	Refunds         []Refund  `json:"refunds"`   // the parts of it that have to be refunded, or were, oldest first
+	AmountDue       *int64    `json:"amountDue"` // what has to be refunded now; nil if the amount is not known
 	CreatedAt       time.Time `json:"createdAt"`
 	UpdatedAt       time.Time `json:"updatedAt"`
 }
@@ -54,17 +56,26 @@ func (c *Client) GetPayment(ctx context.Context, id string) (Payment, error) {
 }
 
 // PaymentFilter selects payments of ListPayments. A nil field does not filter.
-type PaymentFilter struct{ EventID, BookingID, Status, Reference, Provider *string }
+type PaymentFilter struct {
+	EventID, BookingID, Status, Reference, Provider *string
+	// RefundDue selects those that are REFUND_DUE, or have a part that is DUE.
+	RefundDue bool
+}
 
 // ListPayments iterates over the payments that match the filter, as ListEvents does.
 func (c *Client) ListPayments(ctx context.Context, f PaymentFilter) iter.Seq2[Payment, error] {
-	return listBy[Payment](ctx, c, "/api/payments", map[string]*string{
+	filters := map[string]*string{
 		"eventId": f.EventID, "bookingId": f.BookingID, "status": f.Status, "reference": f.Reference, "provider": f.Provider,
-	})
+	}
+	if f.RefundDue {
+		filters["refundDue"] = new("true")
+	}
+	return listBy[Payment](ctx, c, "/api/payments", filters)
 }
 
-// RefundPayment records that a payment that is REFUND_DUE was refunded or voided. refundReference is the provider's ID
-// of the refund. It fails with PaymentAccepted, or with PaymentRefunded if it was recorded with another reference.
+// RefundPayment records that a payment that is REFUND_DUE was refunded or voided, with its parts that are DUE. refundReference
+// is the provider's ID of the refund. It fails with PaymentAccepted, or with PaymentRefunded if it was recorded with another
+// reference.
 func (c *Client) RefundPayment(ctx context.Context, id, refundReference string) (Payment, error) {
 	return post[Payment](ctx, c, "/api/payments/", id, "/refunded", map[string]string{"refundReference": refundReference})
 }

@@ -44,8 +44,8 @@ func generalSection(places []Place) string {
 	return ""
 }
 
-// Wish is the request of ChangeSeats for seats. It must have exactly one form: Seats of an event without a
-// seating plan; SeatIDs; BestAvailable; or Section with Seats, for general admission.
+// Wish is the request of ChangeSeats, ChangeBookingSeats and SellSeats for seats. It must have exactly one form: Seats of an
+// event without a seating plan; SeatIDs; BestAvailable; or Section with Seats, for general admission.
 type Wish struct {
 	Seats           int64
 	SeatIDs         []string // 1 to 50
