@@ -38,7 +38,7 @@ type bookingChangeBody struct {
 
 type partialRefundDue struct {
 	Amount    int64  `json:"amount" minimum:"1" maximum:"9007199254740991" doc:"Whole minor units."`
-	PaymentID string `json:"paymentId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Absent: the booking's first accepted payment."`
+	PaymentID string `json:"paymentId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Absent: the first accepted payment."`
 }
 
 func (b bookingChangeBody) change(key string) (c holdfast.BookingChange, err error) {
