@@ -158,6 +158,9 @@ func (b Booking) WithDone(r DoneRequest) []DoneRequest {
 
 // BookingChange replaces the seats of a booking: all of the new ones, or it keeps the old ones.
 type BookingChange struct {
+	// EventID is the booking's event, if the caller knows it, which saves a read; otherwise zero. A booking of another event
+	// is not found.
+	EventID ID
 	Seats int64
 	Wish  Wish
 	// Payment is an additional one, ACCEPTED if the booking changes. The zero value means none.
@@ -199,6 +202,7 @@ func (c BookingChange) Check() error {
 
 // BookingTransfer gives a booking to another customer.
 type BookingTransfer struct {
+	EventID ID // see BookingChange
 	UserID ID
 	Holder string // in place of UserID; see CustomerID
 	Key    string // idempotency key; "" for none

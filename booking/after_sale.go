@@ -30,7 +30,7 @@ func (s *Service) ChangeBooking(ctx context.Context, id ID, c holdfast.BookingCh
 	if err := c.Check(); err != nil {
 		return holdfast.Booking{}, false, err
 	}
-	of, eventID, err := s.ofBooking(ctx, id, c.Key, c.Hash())
+	of, eventID, err := s.ofBooking(ctx, c.EventID, id, c.Key, c.Hash())
 	if err != nil {
 		return holdfast.Booking{}, false, err
 	}
@@ -51,7 +51,7 @@ func (s *Service) TransferBooking(ctx context.Context, id ID, t holdfast.Booking
 	if err := holdfast.CheckText("body.idempotencyKey", t.Key, holdfast.MaxKeyLength); err != nil {
 		return holdfast.Booking{}, false, err
 	}
-	of, eventID, err := s.ofBooking(ctx, id, t.Key, t.Hash())
+	of, eventID, err := s.ofBooking(ctx, t.EventID, id, t.Key, t.Hash())
 	if err != nil {
 		return holdfast.Booking{}, false, err
 	}
@@ -120,9 +120,16 @@ func (s *Service) RefundedPart(ctx context.Context, paymentID, partID ID, refere
 	return payment(s.pipeline.Do(ctx, inventory.RefundedPart{PaymentID: paymentID, PartID: partID, Reference: reference}))
 }
 
-// ofBooking reads the booking that a command changes, and finds the event whose seats it has.
-func (s *Service) ofBooking(ctx context.Context, id ID, key, hash string) (of inventory.OfBooking, eventID ID, err error) {
-	b, eventID, err := s.bookingAndEvent(ctx, id)
+// ofBooking returns the booking that a command changes. It reads the booking, unless its event is known.
+func (s *Service) ofBooking(ctx context.Context, eventID, id ID, key, hash string) (of inventory.OfBooking, _ ID, err error) {
+	b := holdfast.Booking{EventID: eventID}
+	if eventID.IsZero() {
+		b, err = s.store.Booking(ctx, id)
+		eventID = b.EventID
+	}
+	if err == nil && eventID.IsZero() { // other software made it
+		b, eventID, err = s.bookingAndEvent(ctx, id)
+	}
 	done := holdfast.DoneRequest{ID: mongodb.NewID(), Hash: hash}
 	if key != "" {
 		done.KeyHash = holdfast.KeyHash(key)

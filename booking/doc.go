@@ -10,8 +10,12 @@
 //
 // The rules are in package seats/inventory (claim.go, release.go).
 //
+// After the sale a booking's seats can change, and it can be given to another customer, each in one transaction
+// (after_sale.go): there is no moment in which the seats are on sale.
+//
 // The package moves no money. Each payment reference that reached a booking is one payment: ACCEPTED while its
-// booking is CONFIRMED with it, or REFUND_DUE until the shop has given it back.
+// booking is CONFIRMED with it, or REFUND_DUE until the shop has given it back. A part of a payment may have to be given
+// back alone.
 //
 // # Failures
 //

@@ -130,9 +130,7 @@ func (a *api) registerAfterSaleRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			if err := a.requireBooking(ctx, t); err != nil {
-				return nil, err
-			}
+			change.EventID = t.eventOrZero()
 			b, replayed, err := a.Bookings.ChangeBooking(ctx, t.id, change)
 			if err != nil {
 				return nil, err
@@ -153,10 +151,9 @@ func (a *api) registerAfterSaleRoutes() {
 			if err := a.admitCustomer(ctx, c); err != nil {
 				return nil, err
 			}
-			if err := a.requireBooking(ctx, t); err != nil {
-				return nil, err
-			}
-			b, replayed, err := a.Bookings.TransferBooking(ctx, t.id, holdfast.BookingTransfer{UserID: c.UserID, Holder: c.Holder, Key: key})
+			b, replayed, err := a.Bookings.TransferBooking(ctx, t.id, holdfast.BookingTransfer{
+				EventID: t.eventOrZero(), UserID: c.UserID, Holder: c.Holder, Key: key,
+			})
 			if err != nil {
 				return nil, err
 			}

@@ -37,6 +37,14 @@ type target struct {
 	id    holdfast.ID
 }
 
+// eventOrZero is the event that the path names, or zero.
+func (t target) eventOrZero() (id holdfast.ID) {
+	if t.event != nil {
+		id = *t.event
+	}
+	return id
+}
+
 func (p PathID) target() target { return target{id: parseID(p.ID)} }
 
 func (p PathInEvent) target() target {

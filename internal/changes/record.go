@@ -115,7 +115,7 @@ func (r *Record) Add(c *holdfast.Change) {
 	if p := c.Previous; p != nil {
 		part, b = bsoncore.AppendDocumentElementStart(b, "previous")
 		b = appendText(appendID(b, "userId", p.UserID), "holder", p.Holder)
-		b = appendSeats(bsoncore.AppendInt64Element(b, "seats", p.Seats), p.SeatIDs, p.Section)
+		b = AppendSeats(bsoncore.AppendInt64Element(b, "seats", p.Seats), p.SeatIDs, p.Section)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
 		r.seats = r.seats || hasSeats(p.SeatIDs, p.Section)
 	}
@@ -131,7 +131,7 @@ func appendLock(b []byte, l *holdfast.Lock) []byte {
 	b = appendTime(b, "expiresAt", l.ExpiresAt)
 	b = appendTime(b, "createdAt", l.CreatedAt)
 	b = appendID(b, "bookingId", l.BookingID)
-	return appendSeats(AppendShopData(b, l.ShopData), l.SeatIDs, l.Section)
+	return AppendSeats(AppendShopData(b, l.ShopData), l.SeatIDs, l.Section)
 }
 
 func appendBooking(b []byte, o *holdfast.Booking) []byte {
@@ -147,13 +147,8 @@ func appendBooking(b []byte, o *holdfast.Booking) []byte {
 	}
 	b = appendTime(b, "createdAt", o.CreatedAt)
 	b = appendTime(b, "updatedAt", o.UpdatedAt)
-	if len(o.Payments) > 0 {
-		b = appendList(b, "payments", o.Payments, func(b []byte, p holdfast.ListedPayment) []byte {
-			b = bsoncore.AppendObjectIDElement(b, "id", bson.ObjectID(p.ID))
-			return appendAmount(bsoncore.AppendStringElement(b, "status", string(p.Status)), p.Amount)
-		})
-	}
-	return appendSeats(AppendShopData(b, o.ShopData), o.SeatIDs, o.Section)
+	b = AppendPayments(b, o.Payments)
+	return AppendSeats(AppendShopData(b, o.ShopData), o.SeatIDs, o.Section)
 }
 
 func appendPayment(b []byte, p *holdfast.Payment) []byte {
@@ -178,6 +173,17 @@ func appendPayment(b []byte, p *holdfast.Payment) []byte {
 	}
 	b = appendTime(b, "createdAt", p.CreatedAt)
 	return appendTime(b, "updatedAt", p.UpdatedAt)
+}
+
+// AppendPayments appends the list of a booking's payments, unless it is empty.
+func AppendPayments(b []byte, list []holdfast.ListedPayment) []byte {
+	if len(list) == 0 {
+		return b
+	}
+	return appendList(b, "payments", list, func(b []byte, p holdfast.ListedPayment) []byte {
+		b = bsoncore.AppendObjectIDElement(b, "id", bson.ObjectID(p.ID))
+		return appendAmount(bsoncore.AppendStringElement(b, "status", string(p.Status)), p.Amount)
+	})
 }
 
 // appendList appends a list of documents.
@@ -242,7 +248,8 @@ func AppendShopData(b []byte, d holdfast.ShopData) []byte {
 
 func hasSeats(seatIDs []string, section string) bool { return len(seatIDs) > 0 || section != "" }
 
-func appendSeats(b []byte, seatIDs []string, section string) []byte {
+// AppendSeats appends the named seats or the section of a lock or a booking, where it has them.
+func AppendSeats(b []byte, seatIDs []string, section string) []byte {
 	if len(seatIDs) > 0 {
 		var list int32
 		list, b = bsoncore.AppendArrayElementStart(b, "seatIds")

@@ -77,6 +77,9 @@
 //	                                 notices; otherwise the lock is made
 //	in flight, acquire without one   the same; a lock that was made is      UNAVAILABLE: no seats
 //	                                 released at once                       are kept
+//	in flight, a sale at once, a     is decided again without the caller,   OUTCOME_UNKNOWN
+//	change or a transfer of a        if the last check before the commit
+//	booking                          notices; otherwise it is carried out
 //	in flight, any other             is carried out                         OUTCOME_UNKNOWN
 //
 // A caller never cancels a batch, because the batch serves other callers too. A command without a
@@ -85,7 +88,8 @@
 // # Failures
 //
 // A run ends with UNAVAILABLE after runTimeout. If a commit gets no answer, the queue settles: it
-// commits the same commands with the same IDs again, in a transaction that writes the same event.
+// commits the same commands with the same IDs again, in a transaction that writes the same event. A change of a booking is
+// found by its ID in Booking.Done, even if others have changed the booking since.
 // Once that succeeds, the earlier commit is in place, and its locks are found by their IDs, or it
 // can't arrive any more.
 //

@@ -294,7 +294,7 @@ func (s *Store) update(ctx context.Context, collection string, statements []bson
 }
 
 func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Applied) error {
-	var locks newLocks
+	var locks newDocuments
 	for i, p := range plans {
 		locks.reserve(len(p.Acquired))
 		for j := range p.Acquired {
@@ -305,19 +305,19 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 				locks.reserve(len(p.Acquired) - j)
 			}
 			lock := p.AcquiredAt(j, applied[i].Now)
-			locks.add(&lock)
+			locks.addLock(&lock)
 		}
 	}
 	return s.insertArray(ctx, &locks)
 }
 
 // insertArray inserts the locks and empties the array.
-func (s *Store) insertArray(ctx context.Context, locks *newLocks) error {
+func (s *Store) insertArray(ctx context.Context, locks *newDocuments) error {
 	if locks.n == 0 {
 		return nil
 	}
 	err := s.db.InsertArray(ctx, locksName, locks.array())
-	*locks = newLocks{}
+	*locks = newDocuments{}
 	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}
@@ -349,15 +349,24 @@ func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applie
 	return s.update(ctx, bookingsName, equal.statements(bookingGuard, bookingUpdate), equal.count)
 }
 
-func (s *Store) insertBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var docs []bson.D
-	for _, p := range plans {
-		for _, b := range p.NewBookings {
-			docs = append(docs, newBookingDoc(b))
+func (s *Store) insertBookings(ctx context.Context, plans []EventPlan, applied []Applied) error {
+	var docs newDocuments
+	for i, p := range plans {
+		docs.reserve(len(p.NewBookings))
+		for j := range p.NewBookings {
+			if len(docs.items) > maxInserted {
+				if err := s.db.InsertArray(ctx, bookingsName, docs.array()); err != nil {
+					return err
+				}
+				docs = newDocuments{}
+				docs.reserve(len(p.NewBookings) - j)
+			}
+			b := p.BookedAt(j, applied[i].Now)
+			docs.addBooking(&b)
 		}
 	}
-	if len(docs) == 0 {
+	if docs.n == 0 {
 		return nil
 	}
-	return s.db.Insert(ctx, bookingsName, docs)
+	return s.db.InsertArray(ctx, bookingsName, docs.array())
 }

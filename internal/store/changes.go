@@ -105,6 +105,9 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 		case c.Acquired > 0:
 			lock := p.AcquiredAt(c.Acquired-1, a.Now)
 			change.Lock, eventID = &lock, lock.EventID
+		case c.Booked > 0:
+			b := p.BookedAt(c.Booked-1, a.Now)
+			change.Booking, eventID = &b, b.EventID
 		case c.Lock != nil:
 			eventID = c.Lock.EventID
 		case c.Payment != nil:

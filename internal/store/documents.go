@@ -108,28 +108,6 @@ func (d bookingDoc) booking() holdfast.Booking {
 	}
 }
 
-func newBookingDoc(b holdfast.Booking) bson.D {
-	doc := bson.D{
-		{Key: "_id", Value: b.ID}, {Key: "userId", Value: b.UserID}, {Key: "eventId", Value: b.EventID},
-		{Key: "seatLockId", Value: b.LockID}, {Key: "seats", Value: b.Seats}, {Key: "status", Value: string(b.Status)},
-		{Key: "createdAt", Value: b.CreatedAt}, {Key: "updatedAt", Value: b.CreatedAt},
-	}
-	if b.Holder != "" {
-		doc = append(doc, bson.E{Key: holderField, Value: b.Holder})
-	}
-	if !b.PaymentExpiresAt.IsZero() {
-		doc = append(doc, bson.E{Key: "paymentExpiresAt", Value: b.PaymentExpiresAt})
-	}
-	if b.PaymentReference != "" {
-		doc = append(doc, bson.E{Key: referenceField, Value: b.PaymentReference})
-	}
-	if len(b.Payments) > 0 {
-		doc = append(doc, bson.E{Key: internalName, Value: bson.D{{Key: "payments", Value: b.Payments}}})
-	}
-	doc, _ = setShopData(doc, nil, b.ShopData)
-	return withSeats(doc, b.SeatIDs, b.Section)
-}
-
 // setShopData sets a reference and metadata, or unsets those that are none.
 func setShopData(set, unset bson.D, d holdfast.ShopData) (_, _ bson.D) {
 	if d.Reference != "" {

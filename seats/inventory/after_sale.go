@@ -9,7 +9,7 @@ import (
 // OfBooking names the booking that a command changes after its sale, and the request for it.
 type OfBooking struct {
 	BookingID ID
-	LockID    ID // of the booking, when the command was created
+	LockID    ID // of the booking, when the command was created; zero: not known
 	EventID   ID // that the booking names; zero: none
 	// Request becomes the booking's Done, by which a repeat is found. Its time is that of the decision.
 	Request holdfast.DoneRequest
@@ -22,17 +22,21 @@ type OfBooking struct {
 func (c OfBooking) find(d *decision) (b holdfast.Booking, lock Lock, result Result, isOpen bool) {
 	d.ofEvents(c.EventID)
 	b, exists, read := d.booking(c.BookingID)
-	if exists && b.LockID != c.LockID { // a late payment or a transfer has given it another lock since the command was created
-		if c.LockID = b.LockID; d.makes(c.LockID) { // the next batch can read it
-			return b, lock, Result{Undecided: true}, false
-		}
-	}
-	lock, hasLock, lockRead := d.lock(c.LockID)
-	switch {
-	case !read || !lockRead || !d.knowsEvent():
+	switch isAnothers := b.EventID != c.EventID; {
+	case !c.LockID.IsZero() && !read:
+		d.lock(c.LockID) // read together with the booking
 		return b, lock, Result{}, false
-	case !exists:
+	case !read:
+		return b, lock, Result{}, false
+	case !exists || isAnothers:
 		return b, lock, d.refuseFirmly(holdfast.NotFound(holdfast.CodeBookingNotFound)), false
+	case d.makes(b.LockID): // by a late payment or a transfer of this batch; the next one can read it
+		return b, lock, Result{Undecided: true}, false
+	}
+	lock, hasLock, lockRead := d.lock(b.LockID)
+	switch {
+	case !lockRead || !d.knowsEvent():
+		return b, lock, Result{}, false
 	case c.Abandoned:
 		return b, lock, Result{Err: errGaveUp()}, false
 	}
@@ -47,7 +51,8 @@ func (c OfBooking) find(d *decision) (b holdfast.Booking, lock Lock, result Resu
 			return b, lock, Result{Booking: &b, Replayed: !isOwn}, false
 		}
 	}
-	if d.isCorrupt(c.LockID) {
+	isElsewhere := hasLock && d.state.Event != nil && lock.EventID != d.event.ID
+	if d.isCorrupt(b.LockID) || isElsewhere {
 		return b, lock, Result{Err: errCorrupt()}, false
 	}
 	if !hasLock {

@@ -11,8 +11,10 @@ type Change struct {
 	Type     holdfast.ChangeType
 	By       int   // the index of the command
 	Revision int64 // of the lock or booking, as the plan leaves it
-	// Exactly one of these four is set. The write fills in some fields of a new lock; see Plan.AcquiredAt.
+	// Exactly one of these five is set. The write fills in some fields of a new lock and of a sale's booking; see
+	// Plan.AcquiredAt and Plan.BookedAt.
 	Acquired int // 1 + the index in Plan.Acquired
+	Booked   int // 1 + the index in Plan.NewBookings
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Payment  *holdfast.Payment
@@ -27,7 +29,8 @@ type written struct {
 
 // seenBooking is a booking after a write, the change, and the command that wrote it.
 type seenBooking struct {
-	after    holdfast.Booking
+	after    holdfast.Booking // unless it is booked
+	booked   int              // 1 + the index in Plan.NewBookings, of a sale
 	previous *holdfast.PreviousBooking
 	what     holdfast.ChangeType
 	by       int
@@ -66,6 +69,10 @@ func (d *decision) closeChanges() {
 		}
 	}
 	for i := range d.moved {
+		if n := d.moved[i].booked; n > 0 {
+			p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Booked: n})
+			continue
+		}
 		b := &d.moved[i].after
 		p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b, Previous: d.moved[i].previous})
 	}

@@ -45,6 +45,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		if n := results[i].acquired; n > 0 {
 			results[i].Lock = &d.plan.Acquired[n-1]
 		}
+		if n := results[i].booked; n > 0 {
+			results[i].Booking = &d.plan.NewBookings[n-1]
+		}
 	}
 	return d.plan, results, Needs{}
 }

@@ -33,7 +33,8 @@
 // also ends those of the customer: a transaction that began in time could still extend them.
 //
 // Each kind of command has a file: acquire.go, change.go (the seats of a lock), block.go,
-// release.go (releases and cancellations), claim.go (extend, book, pay), confirm.go, payments.go, expire.go,
+// release.go (releases and cancellations), claim.go (extend, book, pay), confirm.go, payments.go, parts.go (of payments),
+// after_sale.go (changes and transfers of bookings), sell.go (sales at once), expire.go,
 // event.go (changes of an event, repairs of its counter and its map), hall.go (changes of its hall).
 // wish.go finds the seats of a wish in the hall, and seats.go claims them.
 //

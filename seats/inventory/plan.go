@@ -16,7 +16,7 @@ type Plan struct {
 	Acquired    []holdfast.Lock // new locks; a zero ExpiresAt means the time of the write plus TTL
 	TTL         []time.Duration // parallel to Acquired
 	Bookings    []BookingWrite
-	NewBookings []holdfast.Booking
+	NewBookings []holdfast.Booking // a zero CreatedAt means that all their times are that of the write
 	Payments    []PaymentWrite
 	NewPayments []holdfast.Payment
 	// NotBefore and Before are guards: at the write of the event, the database's clock is not before NotBefore and,
@@ -216,6 +216,7 @@ type Result struct {
 	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
 
 	acquired  int  // 1 + the index in Plan.Acquired
+	booked    int  // 1 + the index in Plan.NewBookings, of a sale
 	isGranted bool // a change of a booking that moves seats, customer or money
 }
 
@@ -241,6 +242,9 @@ func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) 
 	for i := range plan.Acquired {
 		plan.Acquired[i] = plan.AcquiredAt(i, now)
 	}
+	for i := range plan.NewBookings {
+		plan.NewBookings[i] = plan.BookedAt(i, now)
+	}
 	for i := range results {
 		r := &results[i]
 		if r.Event != nil {
@@ -251,6 +255,15 @@ func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) 
 			*c = Correction{EventID: c.EventID, Before: net + plan.Event.Drift.Amount, After: event.AvailableSeats, Oversold: event.Oversold}
 		}
 	}
+}
+
+// BookedAt returns a new booking as it is written at now.
+func (p Plan) BookedAt(i int, now time.Time) holdfast.Booking {
+	b := p.NewBookings[i]
+	if b.CreatedAt.IsZero() {
+		b.CreatedAt, b.UpdatedAt, b.PaymentExpiresAt = now, now, now
+	}
+	return b
 }
 
 // AcquiredAt returns a new lock as it is written at now.

@@ -37,7 +37,6 @@ func (c Sell) decide(d *decision) Result {
 	if c.Key != "" && d.state.Unusable[c.userKey()] {
 		return Result{Err: holdfast.Refuse(holdfast.CodeUnavailable, "The request failed and changed nothing; try again.")}
 	}
-	d.needs.Event = d.needs.Event || d.state.Now.IsZero() // the booking has the time of the sale
 	if !paidRead || !d.ensureSeats() {
 		return Result{}
 	}
@@ -72,15 +71,13 @@ func (c Sell) sell(d *decision, wish wished) Result {
 	}
 	// The guard of a sale by the number of seats alone needs an event that is on sale.
 	d.ifUnchanged = d.ifUnchanged || d.event.Status != holdfast.OnSale
-	now := d.state.Now
 	b := holdfast.Booking{
 		ID: c.BookingID, UserID: c.UserID, Holder: c.Holder, EventID: d.event.ID, LockID: c.LockID, Seats: c.Seats,
-		SeatIDs: claimed.SeatIDs, Section: claimed.Section, Status: holdfast.BookingConfirmed, PaymentExpiresAt: now,
-		CreatedAt: now, UpdatedAt: now, ShopData: c.ShopData,
+		SeatIDs: claimed.SeatIDs, Section: claimed.Section, Status: holdfast.BookingConfirmed, ShopData: c.ShopData,
 	}
 	lock := holdfast.Lock{
 		ID: c.LockID, EventID: d.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: c.Seats, SeatIDs: claimed.SeatIDs,
-		Section: claimed.Section, Status: holdfast.LockConsumed, ExpiresAt: now, BookingID: b.ID, Key: c.Key,
+		Section: claimed.Section, Status: holdfast.LockConsumed, BookingID: b.ID, Key: c.Key,
 		RequestHash: c.RequestHash, ShopData: c.ShopData,
 	}
 	if !c.Charge.IsZero() {
@@ -89,13 +86,19 @@ func (c Sell) sell(d *decision, wish wished) Result {
 	}
 	d.addSold(lock)
 	d.plan.NewBookings = append(d.plan.NewBookings, b)
-	d.moved = append(d.moved, seenBooking{after: b, what: holdfast.ChangeBookingConfirmed, by: d.command})
-	d.bookings[b.ID] = b // a repeat of the sale in this batch finds it
-	return Result{acquired: d.acquireByKey(lock, 0), Booking: &b}
+	booked := len(d.plan.NewBookings)
+	d.moved = append(d.moved, seenBooking{booked: booked, what: holdfast.ChangeBookingConfirmed, by: d.command})
+	return Result{acquired: d.acquireByKey(lock, 0), booked: booked}
 }
 
 // sold adds the booking to the answer of a sale that an earlier commit, or another command, has made.
 func (c Sell) sold(d *decision, result Result, lock holdfast.Lock) Result {
+	for i := range d.plan.NewBookings {
+		if d.plan.NewBookings[i].ID == lock.BookingID { // of this batch
+			result.booked = i + 1
+			return result
+		}
+	}
 	b, exists, read := d.booking(lock.BookingID)
 	switch {
 	case !read:

@@ -68,7 +68,9 @@ func changesInProcess(s settings, clients int) *result {
 		}
 		m, err = closedLoop(ctx, clients, s.duration, func(ctx context.Context, client, n int) (bool, error) {
 			seats := block{row: client, first: (n + 1) % (seatsInRow / pair) * pair, seats: pair}
-			_, _, err := e.Bookings.ChangeBooking(ctx, bookings[client], holdfast.BookingChange{Wish: holdfast.Wish{SeatIDs: seats.ids()}})
+			_, _, err := e.Bookings.ChangeBooking(ctx, bookings[client], holdfast.BookingChange{
+				EventID: hall, Wish: holdfast.Wish{SeatIDs: seats.ids()},
+			})
 			return err == nil, err
 		})
 		if err != nil {
