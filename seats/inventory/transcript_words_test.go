@@ -22,7 +22,7 @@ var fieldNames = map[string]string{
 	"ID": "id", "SeatIDs": "named", "ExpiresAt": "until", "At": "until", "TotalSeats": "total", "AvailableSeats": "available",
 	"MaxSeatsPerUser": "limit", "Revision": "rev", "PaymentExpiresAt": "window", "PaymentReference": "reference",
 	"ShopData.Reference": "ref", "ShopDataChange.Reference": "ref",
-	"DoneRequest.ID": "command", "DoneRequest.KeyHash": "key", "DoneRequest.At": "at", "ChangeBooking.RefundID": "part",
+	"DoneRequest.ID": "command", "DoneRequest.KeyHash": "key", "DoneRequest.At": "at", "ChangeBooking.RefundID": "refundPart",
 	"RequestHash": "hash", "Policy": "latePayments", "Seconds": "lateSeconds", "EventDate": "date", "RefundReference": "refund",
 }
 
