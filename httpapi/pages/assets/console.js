@@ -1,6 +1,7 @@
 // The console shows operators the sale and the service: an overview, and pages to look things up and to change them.
 
 import { key, nameRequests } from "./api.js";
+import { counterPage } from "./console/after_sale.js";
 import { auditPage } from "./console/audit.js";
 import { bookingPage, bookingsPage } from "./console/bookings.js";
 import { eventPage } from "./console/event.js";
@@ -29,6 +30,7 @@ byID("forget-key").addEventListener("click", () => {
 startRouter({
   "search": searchPage,
   "events/:id": eventPage,
+  "counter/:id": counterPage,
   "reports/:id": reportPage,
   "new-event": newEventPage,
   "bookings": bookingsPage,

@@ -2,6 +2,7 @@
 
 import { call } from "../api.js";
 import { el } from "../dom.js";
+import { changeCards } from "./after_sale.js";
 import { badge, customerLink, eventLink, idLink, lines, seats, shopLines, time } from "./format.js";
 import { historyCard, subjectsOf } from "./history.js";
 import { bookingColumns, listPage } from "./lists.js";
@@ -26,6 +27,10 @@ export async function bookingPage(page) {
     const [lock, payments] = await Promise.all([callIfExists(`/api/locks/${booking.lockId}`), paymentsOf(booking)]);
     return { booking, lock, payments };
   };
+  const again = () => {
+    page.root.replaceChildren();
+    return bookingPage(page);
+  };
   await load(page, page.root, read, ({ booking, lock, payments }) => {
     page.root.append(card("Booking", [badge(booking.status)], lines(
       ["ID", el("code", { textContent: booking.id })],
@@ -37,14 +42,16 @@ export async function bookingPage(page) {
       ["Payment reference", (booking.paymentReference ?? "none") + (booking.late ? " (a late payment)" : "")],
       ["Payment until", time(booking.paymentExpiresAt)],
       ["Created", time(booking.createdAt)],
-      ["Changed", time(booking.updatedAt)])), paymentsCard(payments));
+      ["Changed", time(booking.updatedAt)])), paymentsCard(payments, again), ...changeCards(page, booking, payments, again));
     // What is over was changed last at updatedAt; its lock was changed with it. The lock of a late payment is newer than the booking.
     const begins = [booking.createdAt, ...(lock?.createdAt ? [lock.createdAt] : [])].sort()[0];
     const ends = [booking.updatedAt, ...payments.map((p) => p.updatedAt)].filter(Boolean).sort().at(-1);
     page.root.append(historyCard(page, {
       // A list of changes has ten subjects at most.
       eventId: booking.eventId, subjects: [...subjectsOf({ id: booking.lockId }, booking.id), ...payments.slice(0, 8).map((p) => `payments/${p.id}`)],
-      since: begins, until: isOver(booking.status) ? ends : "", first: "holdfast.booking.created",
+      since: begins, until: isOver(booking.status) ? ends : "",
+      // A sale at once begins with its end; its payment window is the time of the sale.
+      first: booking.paymentExpiresAt === booking.createdAt ? "holdfast.booking.confirmed" : "holdfast.booking.created",
     }));
   });
 }

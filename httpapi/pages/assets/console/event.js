@@ -49,6 +49,7 @@ function stateOf(event) {
     ["Seating plan", idLink("plans", event.seatingPlanId)],
     ...shopLines(event),
     ["Created", time(event.createdAt)],
+    ["Sell at the counter", el("a", { href: link(`counter/${event.id}`), textContent: "Sell seats of this event" })],
     ["Seats by their state", el("a", { href: link(`reports/${event.id}`), textContent: "Report of this event" })],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
   const list = el("dl", { className: "tiles", "aria-label": "Seats" });

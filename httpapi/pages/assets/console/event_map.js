@@ -16,22 +16,22 @@ const properties = {
   locked: "--locked", sold: "--sold", blocked: "--soft",
 };
 
-// eventMap returns the card's map, and its hall. onSeat gets the ID of a seat that was chosen.
-export function eventMap(page, event, plan, onSeat) {
+// stateMap returns the map of an event with the state of each seat: its node with actions above it, its hall, the states, and a
+// function that reads them again. on has overlay(map), seat(i), read(), which is called after it, and optionally
+// rectangle(seats, area) and text(i), what else is said of a seat.
+function stateMap(page, event, plan, actions, on) {
   const hall = new Hall(plan);
   const state = new Uint8Array(hall.seats);
   const available = hall.sections.map(() => 0);
   const shares = hall.sections.map(() => []); // by state
-  let selected = []; // seats in the rectangle
-  let area; // of the plan: the rectangle
-  const describe = (i) => ({ text: `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${names[state[i]]}` });
+  const text = (i) => `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${names[state[i]]}${on.text?.(i) ?? ""}`;
   const map = new SeatMap(hall, {
     isVenue: true, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], shares: (s) => shares[s.number], text: (s) => words.free(available[s.number]),
-    overlay: () => ({ hinted: selected.length > 500 || !map.showsSeats ? [] : selected, area }), describe,
+    overlay: () => on.overlay(map), describe: (i) => ({ text: text(i) }),
     describeSection: (s) => `${s.name}, ${words.free(available[s.number])}`,
   }, {
-    seat: (i) => onSeat(hall.ids[i]), area: () => {}, hover: () => {}, moved: () => {},
-    left: () => toolbar.querySelector("button").focus(), rectangle: select,
+    seat: on.seat, area: () => {}, hover: () => {}, moved: () => {},
+    left: () => root.querySelector("button").focus(), rectangle: on.rectangle,
   }, words);
   const legend = el("p", { className: "legend" });
   const counts = names.map((name, n) => {
@@ -39,6 +39,46 @@ export function eventMap(page, event, plan, onSeat) {
     legend.append(el("span", {}, el("i", { className: ["free", "locked", "sold", "blocked"][n] }), text));
     return text;
   });
+  const toolbar = el("div", { className: "buttons" }, ...actions, el("span", { className: "spring" }),
+    el("button", { type: "button", textContent: "−", "aria-label": words.zoomOut, onclick: () => map.zoomOut() }),
+    el("button", { type: "button", textContent: "+", "aria-label": words.zoomIn, onclick: () => map.zoomIn() }),
+    el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
+  const root = el("div", { className: "stack venue" }, toolbar, map.node, legend);
+
+  function hasOtherPlan() {
+    root.replaceChildren(el("p", { className: "wrong", textContent: "The event has another seating plan now. Load the page again." }));
+  }
+
+  const refresh = inOrder(() => call("GET", `/api/admin/events/${event.id}/seats`), ({ sections }) => {
+    const changed = [];
+    const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
+    for (const s of sections) {
+      const section = hall.sectionByKey.get(s.key);
+      if (section === undefined || (s.states?.length ?? 0) !== section.end - section.first) return hasOtherPlan();
+      available[section.number] = s.available;
+      shares[section.number] = names.map((name) => s[name] / Math.max(1, s.available + s.locked + s.sold + s.blocked));
+      for (const name of names) total[name] += s[name];
+      for (let i = section.first; i < section.end; i++) {
+        const now = states[s.states[i - section.first]];
+        if (state[i] !== now) changed.push(i);
+        state[i] = now;
+      }
+    }
+    names.forEach((name, n) => setText(counts[n], `${total[name].toLocaleString("en")} ${name}`));
+    map.changed(changed, hall.sections);
+    on.read();
+  });
+
+  if (hall.floorsMeet) map.setFloor(hall.floors[0]);
+  drawIn(page, map);
+  keepUp(page, 5000, root, refresh);
+  return { root, map, hall, state, refresh };
+}
+
+// eventMap returns the card's map, and its hall. onSeat gets the ID of a seat that was chosen.
+export function eventMap(page, event, plan, onSeat) {
+  let selected = []; // seats in the rectangle
+  let area; // of the plan: the rectangle
   const draw = el("button", { type: "button", textContent: "Select seats", "aria-pressed": "false", onclick: () => {
     map.drawsRectangles = !map.drawsRectangles;
     draw.setAttribute("aria-pressed", String(map.drawsRectangles));
@@ -48,11 +88,12 @@ export function eventMap(page, event, plan, onSeat) {
   const hint = el("span", { className: "small soft", role: "status" });
   const block = el("button", { type: "button", className: "primary", hidden: true, onclick: () => change("block", free) });
   const unblock = el("button", { type: "button", hidden: true, onclick: () => change("unblock", blocked) });
-  const toolbar = el("div", { className: "buttons" }, draw, block, unblock, hint, el("span", { className: "spring" }),
-    el("button", { type: "button", textContent: "−", "aria-label": words.zoomOut, onclick: () => map.zoomOut() }),
-    el("button", { type: "button", textContent: "+", "aria-label": words.zoomIn, onclick: () => map.zoomIn() }),
-    el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
-  const root = el("div", { className: "stack venue" }, toolbar, el("div", { className: "wrong", role: "alert", "data-part": "problem" }), map.node, legend);
+  const { root, map, hall, state, refresh } = stateMap(page, event, plan, [draw, block, unblock, hint], {
+    overlay: (m) => ({ hinted: selected.length > 500 || !m.showsSeats ? [] : selected, area }),
+    seat: (i) => onSeat(hall.ids[i]), rectangle: select,
+    read: () => { if (selected.length > 0) select(selected, area); },
+  });
+  root.firstChild.after(el("div", { className: "wrong", role: "alert", "data-part": "problem" }));
 
   const of = (which) => selected.filter((i) => state[i] === which);
   function select(seats, where) {
@@ -84,34 +125,40 @@ export function eventMap(page, event, plan, onSeat) {
     });
   }
 
-  function hasOtherPlan() {
-    root.replaceChildren(el("p", { className: "wrong", textContent: "The event has another seating plan now. Load the page again." }));
-  }
-
-  const refresh = inOrder(() => call("GET", `/api/admin/events/${event.id}/seats`), ({ sections }) => {
-    const changed = [];
-    const total = { available: 0, locked: 0, sold: 0, blocked: 0 };
-    for (const s of sections) {
-      const section = hall.sectionByKey.get(s.key);
-      if (section === undefined || (s.states?.length ?? 0) !== section.end - section.first) return hasOtherPlan();
-      available[section.number] = s.available;
-      shares[section.number] = names.map((name) => s[name] / Math.max(1, s.available + s.locked + s.sold + s.blocked));
-      for (const name of names) total[name] += s[name];
-      for (let i = section.first; i < section.end; i++) {
-        const now = states[s.states[i - section.first]];
-        if (state[i] !== now) changed.push(i);
-        state[i] = now;
-      }
-    }
-    names.forEach((name, n) => setText(counts[n], `${total[name].toLocaleString("en")} ${name}`));
-    map.changed(changed, hall.sections);
-    if (selected.length > 0) select(selected, area);
-  });
-
-  if (hall.floorsMeet) map.setFloor(hall.floors[0]);
-  drawIn(page, map);
-  keepUp(page, 5000, root, refresh);
   return { map: root, hall };
+}
+
+// pickMap is a map on which seats are chosen one by one: those that are free, and the own ones, which a booking has.
+// on has chosen(), called after each choice, and read(), after the states were read.
+export function pickMap(page, event, plan, own, on) {
+  const chosen = new Set();
+  const hint = el("span", { className: "small soft", role: "status", textContent: "Choose seats, or take them back." });
+  const toggle = (i) => {
+    if (!chosen.delete(i)) {
+      if (state[i] !== free && !mine.has(i)) return setText(hint, `Seat ${hall.ids[i]} is ${names[state[i]]}.`);
+      chosen.add(i);
+    }
+    setText(hint, `Seat ${hall.ids[i]} ${chosen.has(i) ? "is chosen" : "is not chosen any more"}.`);
+    map.changed([i], []);
+    return on.chosen();
+  };
+  const { root, map, hall, state, refresh } = stateMap(page, event, plan, [hint], {
+    overlay: () => ({ mine: [...chosen], hinted: [...mine].filter((i) => !chosen.has(i)) }),
+    seat: toggle, read: on.read, text: (i) => (chosen.has(i) ? ", chosen" : mine.has(i) ? ", given back" : ""),
+  });
+  const mine = new Set(own.map((id) => hall.byID.get(id)).filter((i) => i !== undefined));
+  for (const i of mine) chosen.add(i);
+  const isOwn = (i) => mine.has(i);
+  return {
+    root, hall, toggle, isOwn,
+    chosen: () => [...chosen].sort((a, b) => a - b), own: () => [...mine],
+    isTaken: (i) => state[i] !== free && !isOwn(i),
+    clear: () => {
+      chosen.clear();
+      on.chosen();
+    },
+    refresh: () => refresh().catch(() => {}), // that it failed is said by keepUp
+  };
 }
 
 // planMap draws a plan: the seats by their categories, all free. It ends with the signal of page.

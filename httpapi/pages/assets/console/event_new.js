@@ -1,11 +1,11 @@
 // The page that creates an event.
 
-import { call, callAll, newKey } from "../api.js";
+import { call, callAll } from "../api.js";
 import { el } from "../dom.js";
 import { showToast } from "../feedback.js";
 import { eventFields, showFields, valuesOf } from "./event_fields.js";
 import { count } from "./format.js";
-import { card, field, form, load, select } from "./parts.js";
+import { card, field, keyedForm, load, select } from "./parts.js";
 import { goTo, setTitle } from "./router.js";
 
 const defaults = {
@@ -28,8 +28,7 @@ export async function newEventPage(page) {
 function creationForm(plans, seatingPlanId) {
   const plan = select("seatingPlanId", seatingPlanId, [["", "none"], ...plans]);
   const fields = eventFields({ ...defaults, seatingPlanId });
-  let idempotencyKey = newKey();
-  const node = form({ className: "stack", "aria-label": "New event" }, async () => {
+  const node = keyedForm({ className: "stack", "aria-label": "New event" }, async (idempotencyKey) => {
     const request = { ...valuesOf(fields), idempotencyKey };
     if (plan.value !== "") request.seatingPlanId = plan.value;
     if (request.maxSeatsPerUser === 0) delete request.maxSeatsPerUser;
@@ -41,6 +40,5 @@ function creationForm(plans, seatingPlanId) {
   el("div", { className: "buttons" }, el("button", { className: "primary", textContent: "Create the event" })));
   plan.addEventListener("change", () => showFields(fields, plan.value !== ""));
   node.elements.eventDate.required = true;
-  node.addEventListener("input", () => { idempotencyKey = newKey(); }); // another request
   return node;
 }

@@ -1,6 +1,6 @@
 // Parts that several pages have: a card, a table, a form with its errors, and the loading of a page.
 
-import { ApiError, call } from "../api.js";
+import { ApiError, call, newKey } from "../api.js";
 import { el, poll, setText } from "../dom.js";
 import { needsKey, requestKey } from "../feedback.js";
 
@@ -156,6 +156,18 @@ export function form(properties, work, ...children) {
     event.preventDefault();
     await act(node, () => work(node.elements));
   });
+  return node;
+}
+
+// keyedForm is a form whose work gets an idempotency key. The same request again has the same one, so that it is done once.
+export function keyedForm(properties, work, ...children) {
+  let idempotencyKey = newKey();
+  const renew = () => { idempotencyKey = newKey(); };
+  const node = form(properties, async () => {
+    await work(idempotencyKey, node.elements);
+    renew();
+  }, ...children);
+  node.addEventListener("input", renew); // another request
   return node;
 }
 
