@@ -33,6 +33,7 @@ test("an operator notes the refunds that are due, oldest first", async (t) => {
   await page.getByRole("navigation", { name: "Pages" }).getByRole("link", { name: "Refunds due" }).click();
   const rows = card(page, "Refunds due").getByRole("table").locator("tbody tr");
   await page.getByText("2 refunds, oldest first.").waitFor();
+  await rows.first().getByText("Refunds").waitFor(); // the event's name comes later
   const text = await rows.allInnerTexts();
   assert.equal(text.length, 2);
   assert.match(text[0], /acme pay-first[^]*4,200 EUR[^]*ago[^]*it came too late[^]*Refunds/);

@@ -75,7 +75,7 @@ function partForm(payment, done) {
 
 // partsTable shows the parts of a payment; formOf returns the form that notes the refund of one that is due.
 const partsTable = (payment, formOf) => table(`Parts of ${payment.reference}`, [
-  { name: "Part", cell: (r) => el("code", { textContent: r.id }) },
+  { name: "Part", cell: (r) => el("span", { className: "mono", textContent: r.id }) },
   { name: "Minor units", right: true, cell: (r) => money(r.amount, payment) },
   { name: "Why", cell: (r) => text(r.reason) },
   { name: "Status", cell: (r) => badge(r.status) },
@@ -101,7 +101,7 @@ export async function refundsPage(page) {
     return forms.get(id);
   };
   const formsOf = (p) => el("div", { className: "stack" }, ...dueParts(p).map((r) => el("div", {},
-    el("p", { className: "small" }, `A part, ${money(r.amount, p)}: `, el("code", { textContent: r.id })), formOf(p, r))),
+    el("p", { className: "small" }, `A part, ${money(r.amount, p)}: `, el("span", { className: "mono", textContent: r.id })), formOf(p, r))),
   ...(p.status !== "REFUND_DUE" ? [] : dueParts(p).length === 0 ? [formOf(p)] : [el("p", { className: "small", textContent: "Or all that is due, at once:" }), formOf(p)]));
   const fill = () => load(page, body, () => call("GET", "/api/admin/refunds-due"), ({ items, due }) => {
     if (items.length === 0) return body.replaceChildren(el("p", { className: "soft", role: "status", textContent: "No refund is due." }));
