@@ -63,6 +63,43 @@ var settleCases = []settleCase{
 		},
 	},
 	{
+		name: "change the seats of a booking",
+		command: func(w *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+			return inventory.ChangeBooking{OfBooking: ofBooking(confirmed(w, lock)), BookingChange: holdfast.BookingChange{
+				Seats: 5, Payment: holdfast.Charge{Reference: "more " + lock.ID.String()}}}
+		},
+		available: 5,
+		isRight: func(r inventory.Result, _ inventory.Command) bool {
+			return r.Booking.Seats == 5 && len(r.Booking.Payments) == 2 && len(r.Booking.Done) == 1 && !r.Replayed
+		},
+	},
+	{
+		name: "transfer",
+		command: func(w *env, _ holdfast.ID, lock holdfast.Lock) inventory.Command {
+			return inventory.Transfer{
+				OfBooking: ofBooking(confirmed(w, lock)), Customer: inventory.Customer{UserID: mongodb.NewID()}, NewLockID: mongodb.NewID(),
+			}
+		},
+		available: 7,
+		isRight: func(r inventory.Result, c inventory.Command) bool {
+			of := c.(inventory.Transfer)
+			return r.Booking.UserID == of.UserID && r.Booking.LockID == of.NewLockID && !r.Replayed
+		},
+	},
+	{
+		name: "sell",
+		command: func(_ *env, eventID holdfast.ID, lock holdfast.Lock) inventory.Command {
+			return inventory.Sell{
+				Acquire: acquire(eventID, 5, ""), BookingID: mongodb.NewID(), Charge: holdfast.Charge{Reference: "sale " + lock.ID.String()},
+			}
+		},
+		available: 2,
+		isRight: func(r inventory.Result, c inventory.Command) bool {
+			of := c.(inventory.Sell)
+			return r.Booking.ID == of.BookingID && r.Booking.LockID == of.LockID && len(r.Booking.Payments) == 1 && !r.Replayed
+		},
+	},
+	{
 		name: "change the event",
 		command: func(*env, holdfast.ID, holdfast.Lock) inventory.Command {
 			total := int64(20)
@@ -89,7 +126,7 @@ func planOf(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command) []st
 		if needs.None() {
 			return []store.EventPlan{{EventID: eventID, Plan: plan}}
 		}
-		needs = needs.And(inventory.Needs{Locks: keysOf(s.Locks), Bookings: keysOf(s.Bookings)})
+		needs = needs.And(inventory.Needs{Locks: keysOf(s.Locks), Bookings: keysOf(s.Bookings), Charged: keysOf(s.Charged)})
 		var err error
 		if s, err = w.Store.Load(t.Context(), eventID, needs); err != nil {
 			t.Fatal(err)
@@ -99,11 +136,28 @@ func planOf(t *testing.T, w *env, eventID holdfast.ID, c inventory.Command) []st
 	return nil
 }
 
-func keysOf[T any](m map[holdfast.ID]T) (list []holdfast.ID) {
-	for id := range m {
-		list = append(list, id)
+func keysOf[K comparable, T any](m map[K]T) (list []K) {
+	for key := range m {
+		list = append(list, key)
 	}
 	return list
+}
+
+// confirmed makes a CONFIRMED booking of a lock, with a payment.
+func confirmed(w *env, lock holdfast.Lock) holdfast.Booking {
+	w.T.Helper()
+	b, err := w.Bookings.ConfirmBooking(w.Ctx(), w.Book(lock, testenv.Soon()).ID, holdfast.Charge{Reference: lock.ID.String()})
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	return b
+}
+
+// ofBooking names a booking as the service does.
+func ofBooking(b holdfast.Booking) inventory.OfBooking {
+	return inventory.OfBooking{
+		BookingID: b.ID, LockID: b.LockID, EventID: b.EventID, Request: holdfast.DoneRequest{ID: mongodb.NewID(), Hash: "hash"},
+	}
 }
 
 // eachSettleCase runs a test for each command, with an event of 10 seats and the plan of
