@@ -188,7 +188,8 @@ func (s *store) writeBookings(p inventory.Plan) error {
 		}
 		setBooking(b, w)
 	}
-	for _, b := range p.NewBookings {
+	for i := range p.NewBookings {
+		b := p.BookedAt(i, s.now)
 		if s.bookings[b.ID] != nil {
 			return fmt.Errorf("booking %s is made twice", b.ID)
 		}

@@ -34,7 +34,7 @@ func seenOf(l *inventory.Lock) seen {
 func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	told := map[ID]inventory.Change{}
 	for _, c := range p.Changes {
-		if c.Booking != nil || c.Payment != nil {
+		if c.Booking != nil || c.Booked > 0 || c.Payment != nil {
 			continue
 		}
 		id := subjectOf(p, c)
@@ -66,7 +66,7 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	if len(told) > 0 {
 		return fmt.Errorf("nothing changed of %+v", told)
 	}
-	if err := s.checkBookingChanges(p); err != nil {
+	if err := tx.checkBookingChanges(s, p); err != nil {
 		return err
 	}
 	if err := s.checkPaymentChanges(p); err != nil {
@@ -77,15 +77,18 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 
 // checkBookingChanges compares the changes of bookings that a plan tells with its writes: one for each write that shows in
 // another field than the list of payments.
-func (s *store) checkBookingChanges(p inventory.Plan) error {
+func (s *store) checkBookingChanges(before *store, p inventory.Plan) error {
 	var told, want []inventory.Change
 	for _, c := range p.Changes {
+		if c.Booked > 0 {
+			c.Booking, c.Booked = pointer(p.BookedAt(c.Booked-1, s.now)), 0
+		}
 		if c.Booking != nil {
 			c.By = 0
 			told = append(told, c)
 		}
 	}
-	states := copies(s.bookings)
+	states := copies(before.bookings)
 	for _, w := range p.Bookings {
 		before, after := *states[w.ID], states[w.ID]
 		setBooking(after, w)
@@ -99,8 +102,8 @@ func (s *store) checkBookingChanges(p inventory.Plan) error {
 			want = append(want, c)
 		}
 	}
-	for _, b := range p.NewBookings {
-		what := holdfast.ChangeBookingCreated
+	for i := range p.NewBookings {
+		b, what := p.BookedAt(i, s.now), holdfast.ChangeBookingCreated
 		if b.Status == holdfast.BookingConfirmed {
 			what = holdfast.ChangeBookingConfirmed
 		}

@@ -118,19 +118,23 @@ func (r *race) outcome(state *model, commands []inventory.Command, results []rep
 	switch commands[i].(type) {
 	case inventory.Acquire, inventory.Sell:
 		if !o.replayed {
-			o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+			o.withoutClock()
 		}
 	}
 	return o
 }
 
-// withoutClock leaves out the times of a new lock: they depend on the time of the write.
+// withoutClock leaves out the times of a new lock and of a sale's booking: they depend on the time of the write.
 func withoutClock(c inventory.Command, r reply) outcome {
 	o := outcomeOf(c, r)
 	if makesLock(r) {
-		o.lock.ExpiresAt, o.lock.CreatedAt = time.Time{}, time.Time{}
+		o.withoutClock()
 	}
 	return o
+}
+
+func (o *outcome) withoutClock() {
+	o.lock.ExpiresAt, o.lock.CreatedAt, o.booking.PaymentExpiresAt, o.booking.CreatedAt = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 }
 
 // makesLock reports whether a command that is answered with a lock has made it.
