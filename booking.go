@@ -96,7 +96,7 @@ type ListedPayment struct {
 
 // MaxListedPayments bounds the payments that a booking lists. A refused payment beyond it is recorded, and not listed. A
 // booking has at most as many ACCEPTED ones.
-const MaxListedPayments = 100
+const MaxListedPayments = 1000
 
 // Accepted returns the payments with which the booking is CONFIRMED, oldest first.
 func (b Booking) Accepted() (ids []ID) {
