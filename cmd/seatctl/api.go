@@ -30,8 +30,10 @@ type apiFlags struct {
 	Key config.Secret `env:"HOLDFAST_KEY" help:"Secret of an API key. Webhooks and most changes need one with the scope admin."`
 }
 
-func (f *apiFlags) client() *client.Client {
-	return client.New(cmp.Or(f.URL, defaultURL), client.WithKey(string(f.Key)), client.WithRetryTimeout(apiTimeout))
+// client returns a client of that API. The options come after the usual ones.
+func (f *apiFlags) client(options ...client.Option) *client.Client {
+	options = append([]client.Option{client.WithKey(string(f.Key)), client.WithRetryTimeout(apiTimeout)}, options...)
+	return client.New(cmp.Or(f.URL, defaultURL), options...)
 }
 
 // failed returns the exit code of an error of the API, and what an operator can do about it.

@@ -56,10 +56,13 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 	return kong.DefaultHelpPrinter(options, ctx)
 }
 
-// isOffline reports whether a command uses no settings.
+// isOffline reports whether a command, or each command of a group, uses no settings.
 func isOffline(node *kong.Node) bool {
 	if node == nil {
 		return false
+	}
+	if len(node.Children) > 0 {
+		return !slices.ContainsFunc(node.Children, func(child *kong.Node) bool { return !isOffline(child) })
 	}
 	_, is := node.Target.Addr().Interface().(offlineCommand)
 	return is

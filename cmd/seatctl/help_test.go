@@ -38,7 +38,10 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"list":   {"HOLDFAST_URL", "HOLDFAST_KEY"},
 		"report": {"HOLDFAST_URL", "HOLDFAST_KEY"},
 		"api":    {"HOLDFAST_URL", "HOLDFAST_KEY"},
-		"export": database,
+		// A group whose commands use the API alone has no settings.
+		"sales":        {},
+		"sales import": {"HOLDFAST_URL", "HOLDFAST_KEY"},
+		"export":       database,
 		// A check uses no database.
 		"plans":        database,
 		"plans check":  {},

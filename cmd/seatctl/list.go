@@ -40,10 +40,10 @@ var kinds = map[string]kind{
 	"payments": {
 		path: "/api/payments",
 		columns: []string{
-			"id", "provider", "reference", "paymentPart", "bookingId", "eventId", "amount", "currency", "status", "reason",
+			"id", "provider", "reference", "paymentPart", "bookingId", "eventId", "amount", "currency", "status", "amountDue", "reason",
 			"refundReference", "updatedAt",
 		},
-		filters: []string{"event", "booking", "status", "reference", "provider"},
+		filters: []string{"event", "booking", "status", "reference", "provider", "refund-due"},
 	},
 	"webhooks": {
 		path: "/api/webhooks", columns: []string{"id", "url", "types", "eventId", "state", "reason", "updatedAt"},
@@ -66,6 +66,7 @@ type listCmd struct {
 	To        *string `placeholder:"TIME" help:"List only events whose date is before this time, by date."`
 	Reference *string `help:"List only items with this reference: of payments, the provider's; of events, locks and bookings, the shop's."`
 	Provider  *string `help:"List only payments of this provider."`
+	RefundDue bool    `help:"List only payments that are REFUND_DUE, or of which a part is DUE; --json has the parts."`
 	Limit     limit   `default:"50" help:"Maximum number of items; 0 for all."`
 
 	apiFlags `embed:""`
@@ -99,6 +100,9 @@ func (c *listCmd) filters() map[string][2]string {
 		if f.value != nil {
 			given[f.flag] = [2]string{f.parameter, *f.value}
 		}
+	}
+	if c.RefundDue {
+		given["refund-due"] = [2]string{"refundDue", "true"}
 	}
 	return given
 }

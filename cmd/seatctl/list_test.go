@@ -50,6 +50,9 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 	if _, err := env.Bookings.ConfirmBooking(env.Ctx(), paid.ID, charge); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, err := env.Bookings.RefundPart(env.Ctx(), charge.PaymentID(), 50, ""); err != nil {
+		t.Fatal(err)
+	}
 	change := holdfast.ShopDataChange{Reference: new("A-17")}
 	if _, err := env.Seats.UpdateLock(env.Ctx(), lock.ID, change); err != nil {
 		t.Fatal(err)
@@ -85,6 +88,8 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 		{args: "bookings --reference A-18 --json", want: "[]"},
 		{args: "payments --reference pi_1", want: "acme pi_1"},
 		{args: "payments --booking " + paid.ID.String() + " --provider acme", want: "1250 EUR ACCEPTED"},
+		{args: "payments --refund-due", want: "1250 EUR ACCEPTED 50", exclude: "ref-"},
+		{args: "payments --refund-due --json", want: `"amount": 50, "reason": "other", "status": "DUE"`},
 		{args: "payments --status REFUND_DUE --event " + event.String(), exclude: "ACCEPTED"},
 		{args: "webhooks", want: hook.ID.String() + " https://example.com/ holdfast.lock.*, holdfast.booking.* ENABLED"},
 		{args: "plans", want: plan + " Hall 5"},
@@ -133,6 +138,7 @@ func TestList_SaysWhatIsWrong(t *testing.T) {
 		"events --status SOLD":             {2, "query.status"},
 		"plans --status CLOSED":            {2, "--status does not apply to plans, which have no filters"},
 		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --holder, --status, --reference"},
+		"locks --refund-due":               {2, "--refund-due does not apply to locks"},
 		"locks --event x":                  {2, "query.eventId"},
 		"locks --user=":                    {2, "query.userId"},
 		"bookings --status active":         {2, "query.status"},

@@ -40,6 +40,7 @@ type commands struct {
 	List      listCmd    `cmd:"" help:"List events, locks, bookings, payments, webhooks or seating plans, over the API."`
 	Report    reportCmd  `cmd:"" help:"Count the seats of an event by their state, section and category, over the API."`
 	API       apiCmd     `cmd:"" name:"api" help:"Call any route of the API, such as: api POST /api/events name=Gala totalSeats:=100."`
+	Sales     salesCmd   `cmd:"" help:"Sell the seats of a file's rows, over the API."`
 	Plans     plansCmd   `cmd:"" help:"Check, import and export seating plans."`
 	Export    exportCmd  `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
 	Import    importCmd  `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,15 @@ import (
 	"github.com/holdfast-dev/holdfast/jobs"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+// runAsSeatctl is a variable with which the program of the tests is seatctl itself, so that a test can kill it.
+const runAsSeatctl = "RUN_AS_SEATCTL"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runAsSeatctl) != "" {
+		main()
+	}
+	testenv.Main(m)
+}
 
 // ctl runs seatctl on env's database.
 func ctl(env *testenv.Env, in string, args ...string) (code int, out, errs string) {
