@@ -55,7 +55,7 @@ type afterSale struct {
 
 	history  []inventory.Command // of the event's queue
 	parts    []inventory.Command // that were asked for by hand
-	refunded map[ID]int64 // what the shop has refunded of a payment
+	refunded map[ID]int64        // what the shop has refunded of a payment
 }
 
 func (r *afterSale) step(g *seatGenerator) {

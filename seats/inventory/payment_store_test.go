@@ -11,12 +11,16 @@ import (
 func (s *store) loadPayments(n inventory.Needs, state *inventory.State) {
 	state.Payments, state.Charged = map[ID]*holdfast.Payment{}, map[inventory.PaymentKey]ID{}
 	for _, id := range n.Payments {
-		state.Payments[id] = copyOf(s.payments[id])
+		if state.Payments[id] = copyOf(s.payments[id]); s.corrupt[id] {
+			state.Payments[id] = nil
+		}
 	}
 	for _, key := range n.Charged {
 		state.Charged[key] = ID{}
 		if p := s.charged(key); p != nil {
-			state.Charged[key], state.Payments[p.ID] = p.ID, copyOf(p)
+			if state.Charged[key], state.Payments[p.ID] = p.ID, copyOf(p); s.corrupt[p.ID] {
+				state.Payments[p.ID] = nil
+			}
 		}
 	}
 }
@@ -39,10 +43,10 @@ func (s *store) writePayments(p inventory.Plan) error {
 	}
 	for _, w := range p.Payments {
 		was := s.payments[w.ID]
-		if was == nil || was.Status != w.From {
+		if was == nil || was.Status != w.From || was.Revision != w.After.Revision-1 {
 			return errStale
 		}
-		if w.After.Revision != was.Revision+1 || w.After.Status != w.To {
+		if w.After.Status != w.To {
 			return fmt.Errorf("payment %+v is written as %+v", was, w)
 		}
 		s.payments[w.ID] = pointer(w.After)

@@ -29,6 +29,7 @@ type store struct {
 	runID    string        // of the run that changed the event last
 	refusals int           // how often the event was held for a refusal
 	seats    *storedSeats  // nil: the event is unseated
+	corrupt  map[ID]bool   // locks and payments that break their schema
 }
 
 type ending struct {
@@ -114,8 +115,11 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	for _, id := range n.Bookings {
 		state.Bookings[id] = copyOf(s.bookings[id])
 	}
+	state.Corrupt = s.corrupt
 	for _, id := range n.Locks {
-		state.Locks[id] = copyOf(s.locks[id])
+		if state.Locks[id] = copyOf(s.locks[id]); s.corrupt[id] {
+			state.Locks[id] = nil
+		}
 	}
 	for _, id := range n.LiveOf {
 		state.LiveOf[id] = nil

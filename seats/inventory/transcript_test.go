@@ -248,6 +248,11 @@ func (tr *transcript) setState(verb, rest string) {
 		tr.setMap(rest)
 	case "rules":
 		tr.fill(reflect.ValueOf(&tr.pipeline.rules).Elem(), rest)
+	case "corrupt":
+		if s.corrupt == nil {
+			s.corrupt = map[ID]bool{}
+		}
+		s.corrupt[idNames[rest]] = true
 	case "unknown":
 		tr.pipeline.unknown = map[ID]*holdfast.Error{idNames[rest]: holdfast.NotFound(holdfast.CodeUserNotFound)}
 	case "held":
