@@ -9,17 +9,17 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-func id(n byte) holdfast.ID { return holdfast.ID{11: n} }
+func id(n int) holdfast.ID { return holdfast.ID{10: byte(n >> 8), 11: byte(n)} }
 
 func TestBooking_ListsItsPayments(t *testing.T) {
-	paid := func(n byte, status holdfast.PaymentStatus) holdfast.Payment {
+	paid := func(n int, status holdfast.PaymentStatus) holdfast.Payment {
 		return holdfast.Payment{ID: id(n), Status: status, Charge: holdfast.Charge{Amount: new(int64(n))}}
 	}
 	var b holdfast.Booking
-	for n := range byte(holdfast.MaxListedPayments) {
+	for n := range holdfast.MaxListedPayments {
 		b.Payments = b.WithPayment(paid(n, holdfast.PaymentRefundDue))
 	}
-	if b.Payments = b.WithPayment(paid(200, holdfast.PaymentRefundDue)); len(b.Payments) != holdfast.MaxListedPayments {
+	if b.Payments = b.WithPayment(paid(2000, holdfast.PaymentRefundDue)); len(b.Payments) != holdfast.MaxListedPayments {
 		t.Errorf("it lists %d payments", len(b.Payments))
 	}
 	before := slices.Clone(b.Payments)
@@ -33,18 +33,20 @@ func TestBooking_ListsItsPayments(t *testing.T) {
 	if len(b.Accepted()) != 0 {
 		t.Errorf("%v are accepted", b.Accepted())
 	}
-	b.Payments = b.WithPayment(paid(201, holdfast.PaymentAccepted)) // whatever was refused before
-	b.Payments = b.WithPayment(paid(202, holdfast.PaymentAccepted))
-	if got, want := b.Accepted(), []holdfast.ID{id(201), id(202)}; !slices.Equal(got, want) {
+	b.Payments = b.WithPayment(paid(2001, holdfast.PaymentAccepted)) // whatever was refused before
+	b.Payments = b.WithPayment(paid(2002, holdfast.PaymentAccepted))
+	if got, want := b.Accepted(), []holdfast.ID{id(2001), id(2002)}; !slices.Equal(got, want) {
 		t.Errorf("%v are accepted, want %v", got, want)
 	}
 }
 
 func TestBooking_KeepsRequestsThatMayBeRepeated(t *testing.T) {
-	keyed := func(n byte, at time.Time) holdfast.DoneRequest {
+	keyed := func(n int, at time.Time) holdfast.DoneRequest {
 		return holdfast.DoneRequest{ID: id(n), KeyHash: "k", Hash: "h", At: at}
 	}
-	keyless := func(n byte, at time.Time) holdfast.DoneRequest { return holdfast.DoneRequest{ID: id(n), Hash: "h", At: at} }
+	keyless := func(n int, at time.Time) holdfast.DoneRequest {
+		return holdfast.DoneRequest{ID: id(n), Hash: "h", At: at}
+	}
 	ids := func(b holdfast.Booking) (kept []byte) {
 		for _, d := range b.Done {
 			kept = append(kept, d.ID[11])
@@ -54,7 +56,7 @@ func TestBooking_KeepsRequestsThatMayBeRepeated(t *testing.T) {
 	const kept = 20 // of those without a key
 	var b holdfast.Booking
 	b.Done = b.WithDone(keyed(1, now))
-	for n := range byte(30) {
+	for n := range 30 {
 		b.Done = b.WithDone(keyless(100+n, now))
 	}
 	if got := ids(b); len(got) != 1+kept || got[0] != 1 || got[1] != 110 || got[kept] != 129 {

@@ -27,7 +27,9 @@ func toSeats(n int, seats int64, change ...func(*inventory.ChangeBooking)) inven
 }
 
 func withPayment(reference string) func(*inventory.ChangeBooking) {
-	return func(c *inventory.ChangeBooking) { c.Payment = holdfast.Charge{Reference: reference, Amount: new(int64(5000))} }
+	return func(c *inventory.ChangeBooking) {
+		c.Payment = holdfast.Charge{Reference: reference, Amount: new(int64(5000))}
+	}
 }
 
 func withRefund(amount int64) func(*inventory.ChangeBooking) {
@@ -42,7 +44,7 @@ func wantInvalid(t *testing.T, r reply, where string) {
 	}
 }
 
-// A booking has at most 100 payments that are ACCEPTED. One that is refused beyond 100 is recorded, and not listed.
+// The number of payments of a booking that are ACCEPTED is bounded. One that is refused beyond that number is recorded, and not listed.
 func TestChangeBooking_TheNumberOfPaymentsIsBounded(t *testing.T) {
 	s := aSale()
 	b := s.bookings[bookingID(1)]

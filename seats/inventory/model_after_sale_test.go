@@ -108,7 +108,7 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 		return refused("BOOKING_NOT_PAYABLE")
 	case paid != nil:
 		return refused("PAYMENT_REFERENCE_USED")
-	case len(m.accepted(b)) >= 100:
+	case len(m.accepted(b)) >= holdfast.MaxListedPayments:
 		return refused("VALIDATION_FAILED")
 	}
 	refunds, ok := m.refundOf(b, c)

@@ -54,7 +54,7 @@ func (m *model) record(b *holdfast.Booking, c holdfast.Charge, status holdfast.P
 	return p
 }
 
-// list notes a payment as it is now in the list of its booking, which has at most 100, and all that are ACCEPTED.
+// list notes a payment as it is now in the list of its booking, which has a bounded number, and all that are ACCEPTED.
 func (m *model) list(b *holdfast.Booking, p *holdfast.Payment) {
 	listed := holdfast.ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount}
 	for i, l := range b.Payments {
@@ -64,7 +64,7 @@ func (m *model) list(b *holdfast.Booking, p *holdfast.Payment) {
 			return
 		}
 	}
-	if len(b.Payments) < 100 || p.Status == "ACCEPTED" {
+	if len(b.Payments) < holdfast.MaxListedPayments || p.Status == "ACCEPTED" {
 		b.Payments = append(slices.Clip(b.Payments), listed)
 	}
 }

@@ -155,7 +155,7 @@ func (s *store) isListed(b *holdfast.Booking) bool {
 		listed[l.ID] = true
 	}
 	for id, p := range s.payments {
-		if p.BookingID == b.ID && !listed[id] && (len(b.Payments) < 100 || p.Status == holdfast.PaymentAccepted) {
+		if p.BookingID == b.ID && !listed[id] && (len(b.Payments) < holdfast.MaxListedPayments || p.Status == holdfast.PaymentAccepted) {
 			return false
 		}
 	}
