@@ -79,7 +79,8 @@ func raceAfterSale(t *testing.T, w, other *testenv.Env, eventID holdfast.ID, wis
 	}
 	for n := range 2 {
 		do("transfer", func(p *testenv.Env) error {
-			_, _, err := p.Bookings.TransferBooking(w.Ctx(), b.ID, holdfast.BookingTransfer{Holder: fmt.Sprint("guest ", n), Key: fmt.Sprint("to ", n)})
+			to := holdfast.BookingTransfer{Holder: fmt.Sprint("guest ", n), Key: fmt.Sprint("to ", n)}
+			_, _, err := p.Bookings.TransferBooking(w.Ctx(), b.ID, to)
 			return err
 		})
 	}

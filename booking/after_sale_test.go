@@ -315,6 +315,10 @@ func TestChangeBooking_MovesTheMoneyThatComesWithIt(t *testing.T) {
 	if list, _ = changesSince(w, at); len(list) > 0 || len(payment(w, first).Refunds) != 1 {
 		t.Errorf("repeats told %v", types(list))
 	}
+	listed, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: &eventID}, holdfast.Page{})
+	if err != nil || len(listed) != 1 || !reflect.DeepEqual(listed[0].Payments, want) || len(listed[0].Done) > 0 {
+		t.Errorf("listed %+v, %v", listed, err)
+	}
 	if again, err = w.Bookings.ConfirmBooking(w.Ctx(), b.ID, second); err != nil || again.Revision != got.Revision {
 		t.Errorf("confirmed with the second payment: %+v, %v", again, err)
 	}

@@ -80,3 +80,100 @@ func TestConfirm_EndsIfNoPlanCanBeWritten(t *testing.T) {
 		t.Errorf("the booking is %s", status)
 	}
 }
+
+// One of several payments of a booking is corrupt: what would change that payment is refused, and nothing else.
+func TestCorrupt_OnePaymentAmongSeveral(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	b := sell(w, w.Event(10), paid(seatsOf(2, holdfast.Wish{}), charge("first", 100)))
+	for n, reference := range []string{"second", "third"} {
+		var err error
+		change := holdfast.BookingChange{Seats: int64(n + 3), Payment: charge(reference, 50)}
+		if b, _, err = w.Bookings.ChangeBooking(w.Ctx(), b.ID, change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := b.Payments[0].ID, b.Payments[1].ID
+	w.Set("payments", second, bson.D{{Key: "amount", Value: "50"}})
+	partOf := func(id holdfast.ID) error {
+		_, _, err := w.Bookings.RefundPart(w.Ctx(), id, 1, "")
+		return err
+	}
+	change := func(seats int64, refund holdfast.ID) error {
+		c := holdfast.BookingChange{Seats: seats}
+		if !refund.IsZero() {
+			c.Refund = &holdfast.PartRequest{Amount: 1, PaymentID: refund}
+		}
+		_, _, err := w.Bookings.ChangeBooking(w.Ctx(), b.ID, c)
+		return err
+	}
+	for _, row := range []struct {
+		name string
+		do   func() error
+		want holdfast.Code
+	}{
+		{"cancel", func() error { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); return err }, holdfast.CodeUnavailable},
+		{"give a part of it back", func() error { return change(1, second) }, holdfast.CodeUnavailable},
+		{"a part of it", func() error { return partOf(second) }, holdfast.CodeUnavailable},
+		{"confirm with it", func() error {
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge("second", 50))
+			return err
+		}, holdfast.CodeUnavailable},
+		{"confirm with the first", func() error {
+			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge("first", 100))
+			return err
+		}, ""},
+		{"a part of the first", func() error { return partOf(first) }, ""},
+		{"give a part of the first back", func() error { return change(5, first) }, ""},
+		{"other seats", func() error { return change(2, holdfast.ID{}) }, ""},
+		{"transfer", func() error {
+			_, _, err := w.Bookings.TransferBooking(w.Ctx(), b.ID, holdfast.BookingTransfer{Holder: "guest"})
+			return err
+		}, ""},
+	} {
+		before := w.Booking(b.ID)
+		wantCode(t, row.do(), row.want)
+		if after := w.Booking(b.ID); row.want != "" && after.Revision != before.Revision || after.Status != holdfast.BookingConfirmed {
+			t.Errorf("%s: the booking was %+v, and is %+v", row.name, before, after)
+		}
+	}
+	w.Set("payments", second, bson.D{{Key: "amount", Value: int64(50)}})
+	wantCancelled(t, w, b.ID, map[holdfast.ID]int64{first: 100, second: 50, b.Payments[2].ID: 50})
+}
+
+// A booking whose own fields are of another type is corrupt: it is not found, and its payments and seats stay as they are.
+func TestCorrupt_BookingWithAnotherListOfPayments(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	for name, wrong := range map[string]bson.E{
+		"payments": {Key: "internal.payments", Value: "none"}, "a payment": {Key: "internal.payments.0", Value: "paid"},
+		"a status": {Key: "internal.payments.0.status", Value: "PAID"}, "an amount": {Key: "internal.payments.0.amount", Value: -1},
+		"what was done": {Key: "internal.done", Value: bson.A{bson.D{{Key: "at", Value: "now"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := sell(w, eventID, paid(seatsOf(1, holdfast.Wish{}), charge(name, 100)))
+			good, err := w.DB.Collection("bookings").FindOne(w.Ctx(), bson.D{{Key: "_id", Value: b.ID}}).Raw()
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Set("bookings", b.ID, bson.D{wrong})
+			_, err = w.Bookings.GetBooking(w.Ctx(), b.ID)
+			wantCode(t, err, holdfast.CodeBookingNotFound)
+			_, err = w.Bookings.CancelBooking(w.Ctx(), b.ID)
+			wantCode(t, err, holdfast.CodeBookingNotFound)
+			_, _, err = w.Bookings.ChangeBooking(w.Ctx(), b.ID, holdfast.BookingChange{Seats: 2})
+			wantCode(t, err, holdfast.CodeBookingNotFound)
+			sold := holdfast.BookingFilter{EventID: &eventID, Status: holdfast.BookingConfirmed}
+			list, _, err := w.Bookings.ListBookings(w.Ctx(), sold, holdfast.Page{})
+			if err != nil || len(list) > 0 {
+				t.Errorf("listed %+v, %v", list, err)
+			}
+			if _, _, err = w.Bookings.RefundPart(w.Ctx(), b.Payments[0].ID, 10, ""); err != nil {
+				t.Error(err)
+			}
+			w.Set("bookings", b.ID, bson.D{{Key: "internal", Value: good.Lookup("internal")}})
+			wantCancelled(t, w, b.ID, map[holdfast.ID]int64{b.Payments[0].ID: 100})
+		})
+	}
+}

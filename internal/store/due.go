@@ -98,6 +98,7 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 		mongodb.Match(duePending, bookingSchema, after.filter("paymentExpiresAt")),
 		mongodb.Sort("paymentExpiresAt", "_id"),
 		mongodb.Limit(limit),
+		withoutDone,
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)

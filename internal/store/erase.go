@@ -28,7 +28,7 @@ func (s *Store) LocksToEnd(ctx context.Context, c Customer, after ID, limit int)
 func (s *Store) BookingsToEnd(ctx context.Context, c Customer, after ID, limit int) (due []DueBooking, last ID, isLive bool, err error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("userId", c.ID), mongodb.In("status", openStatuses), c.own(), bookingSchema, behind(after)),
-		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.WithNow,
+		mongodb.Sort("_id"), mongodb.Limit(limit), withoutDone, mongodb.WithNow,
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, false, mongodb.Translate(err)
