@@ -24,12 +24,14 @@ func (c *clients) check(env *testenv.Env) finalState {
 		c.violation("invariants", "%s", v)
 	}
 	told := c.readTold(env)
+	c.transfers = transfersOf(told)
 	final.beforeNotes(told)
 	c.checkAnswers(final)
 	c.checkShopData(final)
 	c.checkPayments(final)
 	c.checkTimes(final)
 	c.checkSales(final)
+	c.checkAfterSale(told, final)
 	c.checkChanges(told, final)
 	for event := range c.events {
 		c.checkLinearizability(event, final)
@@ -46,8 +48,8 @@ func (c *clients) checkAnswers(final finalState) {
 		for _, b := range final.bookings[l.ID] {
 			exists[b.ID.String()] = true
 		}
-		if l.Key == "" { // a late payment has made it
-			c.checkLateLock(l, final.bookings[l.ID])
+		if l.Key == "" { // a late payment or a transfer has made it
+			c.checkNextLock(l, final)
 			continue
 		}
 		if other, twice := lockByKey[l.Key]; twice {
@@ -59,6 +61,18 @@ func (c *clients) checkAnswers(final finalState) {
 	for _, inv := range c.history {
 		if inv.op == opRefund {
 			continue
+		}
+		if inv.op == opSell {
+			l := lockByKey[inv.key]
+			if inv.code == "" && l.BookingID.String() != inv.id {
+				c.violation("acknowledged", "the sale of key %s was answered with booking %s, but its lock is %+v", inv.key, inv.id, l)
+			}
+			if answered[inv.key] == "" {
+				answered[inv.key] = ""
+				if inv.code == "" {
+					answered[inv.key] = l.ID.String()
+				}
+			}
 		}
 		if inv.code == "" && inv.id != "" && !inv.op.changesEvent() && !exists[inv.id] {
 			c.violation("acknowledged", "%s of %s was answered with %s, which does not exist", inv.op, inv.target, inv.id)
@@ -81,10 +95,21 @@ func (c *clients) checkAnswers(final finalState) {
 	}
 }
 
-// checkLateLock: a lock without a key has the seats of a booking that a late payment has confirmed.
-func (c *clients) checkLateLock(l finalLock, bookings []finalBooking) {
-	if len(bookings) != 1 || !bookings[0].Late || bookings[0].Status != "CONFIRMED" && bookings[0].Status != "CANCELLED" {
-		c.violation("documents", "no client made lock %s, and it is of no late payment: %+v %+v", l.ID, l, bookings)
+// checkNextLock: a lock without a key has the seats of a booking that a late payment has confirmed, or that was transferred. It
+// may have been transferred since.
+func (c *clients) checkNextLock(l finalLock, final finalState) {
+	bookings := final.bookings[l.ID]
+	wasLeft := l.Status == "RELEASED" && l.EndedBy == "transfer" && !l.BookingID.IsZero()
+	if len(bookings) == 0 && wasLeft {
+		return
+	}
+	transfers, isMade := 0, false
+	if len(bookings) == 1 {
+		transfers = c.transfers[bookings[0].ID]
+		isMade = (bookings[0].Late || transfers > 0) && l.BookingID == bookings[0].ID
+	}
+	if !isMade || bookings[0].Status != "CONFIRMED" && bookings[0].Status != "CANCELLED" {
+		c.violation("documents", "no client made lock %s, and it is of no late payment and %d transfers: %+v %+v", l.ID, transfers, l, bookings)
 	}
 }
 
@@ -97,7 +122,7 @@ func (c *clients) checkTimes(final finalState) {
 		if l.Status == "ACTIVE" && l.ExpiresAt.Before(now.Add(-expiryTimeout)) {
 			c.violation("expired in time", "lock %s was due at %v and is still ACTIVE", l.ID, l.ExpiresAt)
 		}
-		if (l.Status == "EXPIRED") != (l.EndedBy != "" && l.EndedBy != "api" && l.EndedBy != "event-cancel") {
+		if (l.Status == "EXPIRED") != (l.EndedBy != "" && l.EndedBy != "api" && l.EndedBy != "event-cancel" && l.EndedBy != "transfer") {
 			c.violation("documents", "lock %s is %s, but was ended by %q", l.ID, l.Status, l.EndedBy)
 		}
 		bookings := final.bookings[l.ID]
@@ -113,15 +138,17 @@ func (c *clients) checkTimes(final finalState) {
 	}
 }
 
-// checkSales: no lock was made before its event's sale opened or after it closed, by the database's clock, but for late payments.
+// checkSales: no lock was made before its event's sale opened or after it closed, by the database's clock, but for late payments,
+// transfers and sales at once.
 func (c *clients) checkSales(final finalState) {
 	sales := map[holdfast.ID]*eventOnSale{}
 	for _, e := range c.events {
 		sales[parseID(c.t, e.id)] = e
 	}
+	isSale := c.saleKeys()
 	for _, l := range final.locks {
 		e, made := sales[l.EventID], l.CreatedAt.UnixMilli()
-		if isLate := l.Key == ""; !isLate && (made < e.opensAt || e.closesAt != 0 && made >= e.closesAt) {
+		if isFree := l.Key == "" || isSale[l.Key]; !isFree && (made < e.opensAt || e.closesAt != 0 && made >= e.closesAt) {
 			c.violation("sale", "lock %s was made at %s, but the sale was open from %s to %s",
 				l.ID, formatMillis(made), formatMillis(e.opensAt), formatMillis(e.closesAt))
 		}
@@ -129,11 +156,14 @@ func (c *clients) checkSales(final finalState) {
 }
 
 func (c *clients) checkBookingTimes(l finalLock, b finalBooking) {
-	// A confirmation writes the lock's date by the clock of the write; the booking's is that of the decision.
-	if b.Late != (l.Key == "") {
-		c.violation("documents", "booking %s is late: %t, but its lock is %+v", b.ID, b.Late, l)
+	// A confirmation writes the lock's date by the clock of the write; the booking's is that of the decision. A sale at once has
+	// no window, and a transfer is later.
+	isMoved := c.transfers[b.ID] > 0
+	if (b.Late || isMoved) != (l.Key == "") {
+		c.violation("documents", "booking %s is late: %t, transferred: %t, but its lock is %+v", b.ID, b.Late, isMoved, l)
 	}
-	if b.Status == "CONFIRMED" && !b.Late && !l.UpdatedAt.Before(b.Window.Add(tolerance*time.Millisecond)) {
+	hasWindow := !b.Late && !isMoved && !c.saleKeys()[l.Key]
+	if b.Status == "CONFIRMED" && hasWindow && !l.UpdatedAt.Before(b.Window.Add(tolerance*time.Millisecond)) {
 		c.violation("time", "booking %s was confirmed at %v, but its payment window ended at %v", b.ID, l.UpdatedAt, b.Window)
 	}
 	if b.Status == "EXPIRED" && l.Status == "ACTIVE" {
@@ -167,6 +197,9 @@ func (c *clients) lateBookings(final finalState) map[holdfast.ID]finalBooking {
 func (c *clients) checkReads(final finalState) {
 	for i, api := range c.apis {
 		for _, event := range c.events {
+			if i == 0 {
+				c.checkMoney(api, event, final)
+			}
 			ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
 			e, err := api.GetEvent(ctx, event.id)
 			cancel()

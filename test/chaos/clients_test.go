@@ -1,9 +1,11 @@
 package chaos_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/client"
 )
 
@@ -29,7 +32,10 @@ type clients struct {
 	indeterminate int // attempts without a definite answer
 	undecided     int // histories that took too long to check
 	violations    []string
-	notes         map[string]string // the lock or booking of each key of metadata; see note
+	notes         map[string]string   // the lock or booking of each key of metadata; see note
+	references    [][2]string         // of payments that were accepted: the booking and the reference
+	requests      int                 // that have a key of their own; see nextKey
+	transfers     map[holdfast.ID]int // by booking, as they were told
 }
 
 // holderPrefix begins the holders among the customers.
@@ -41,6 +47,24 @@ func (cs *clients) customer(n int) (user, holder string) {
 		return "", who
 	}
 	return cs.users[n], ""
+}
+
+// userNumbers are the numbers of the customers, by the IDs that locks and bookings have.
+func (cs *clients) userNumbers() map[holdfast.ID]int {
+	numbers := map[holdfast.ID]int{}
+	for n, who := range cs.users {
+		if id, err := holdfast.ParseID(who); err == nil {
+			numbers[id] = n
+		} else {
+			numbers[holdfast.HolderID(who)] = n
+		}
+	}
+	return numbers
+}
+
+// numberOf is the number of the customer of an answer, or -1.
+func (cs *clients) numberOf(user, holder string) int {
+	return slices.Index(cs.users, cmp.Or(user, holder))
 }
 
 // eventOnSale is one of the events, with the number of keys used for it.

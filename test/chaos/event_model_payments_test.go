@@ -7,14 +7,26 @@ import (
 // The part of the event's model that knows payments: which confirmations are possible, and what became of a booking's
 // references.
 
-// maxReferences is how many references a client has for one booking.
-const maxReferences = 3
+// The references that a client has for one booking: the first ones for confirmations, further ones for changes of a booking
+// that was sold, and the last one for a booking that is sold at once.
+const (
+	confirmReferences = 3
+	saleReference     = 6
+	maxReferences     = saleReference
 
-// paymentReason is why a reference has to go back. accepted means that it has not: the booking is CONFIRMED with the reference.
-// 0: the reference has left no payment.
+	usedElsewhere = -1
+)
+
+// paymentReason is why a reference has to go back. accepted and added mean that it has not: the booking is CONFIRMED with the
+// reference. 0: the reference has left no payment.
 type paymentReason byte
 
-const accepted paymentReason = 'A'
+const (
+	accepted paymentReason = 'A' // the booking's first one
+	added    paymentReason = 'a'
+)
+
+func (r paymentReason) isAccepted() bool { return r == accepted || r == added }
 
 var reasonsByName = map[string]paymentReason{
 	"late": 'l', "seats_gone": 's', "limit": 'm', "not_on_sale": 'n', "lock_ended": 'k', "booking_cancelled": 'b', "event_cancelled": 'c',
@@ -39,8 +51,29 @@ func (r references) with(reference int, to paymentReason) references {
 // returned are the references after the booking was cancelled.
 func (r references) returned(why paymentReason) references {
 	for i := range r {
-		if r[i] == accepted {
+		if r[i].isAccepted() {
 			r[i] = why
+		}
+	}
+	return r
+}
+
+// accept is what the references are after a further payment.
+func (r references) accept(reference int) references {
+	if r.first() == 0 {
+		return r.with(reference, accepted)
+	}
+	return r.with(reference, added)
+}
+
+// first is the number of the booking's first accepted payment; 0: it has none.
+func (r references) first() int { return slices.Index(r[:], accepted) + 1 }
+
+// sorted does not tell the first accepted payment from others.
+func (r references) sorted() references {
+	for i := range r {
+		if r[i] == added {
+			r[i] = accepted
 		}
 	}
 	return r
@@ -83,7 +116,7 @@ func (s eventState) confirmations(in opInput, out opOutput) (all []confirmation)
 		return nil
 	}
 	before := s.locks[i].refs[in.reference-1]
-	if before == accepted {
+	if before.isAccepted() {
 		return []confirmation{{after: s}}
 	}
 	fresh := s.firstConfirmations(i, open, in.reference, out)
@@ -155,16 +188,14 @@ func (s eventState) firstConfirmations(i int, open bool, reference int, out opOu
 // sell confirms the booking of a lock.
 func (s eventState) sell(i, reference int) eventState {
 	l := s.locks[i]
-	l.booking, l.status, l.refs = 'C', 'C', l.refs.with(reference, accepted)
+	l.booking, l.status, l.refs = 'C', 'C', l.refs.accept(reference)
 	return s.withLock(i, l)
 }
 
 // sellLate confirms a booking that has expired. Its seats are in a new lock, which the model keeps in the place of the
 // expired one.
 func (s eventState) sellLate(i, reference int) eventState {
-	l := s.locks[i]
-	l.late = true
-	return s.withLock(i, l).sell(i, reference)
+	return s.withLock(i, s.locks[i].leave('E')).sell(i, reference)
 }
 
 // lateLimit reports whether a late payment may be within the limit of the customer's seats, and above it. The seats of

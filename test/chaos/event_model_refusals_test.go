@@ -5,7 +5,18 @@ func (s eventState) mayRefuse(in opInput, out opOutput) bool {
 	switch in.op {
 	case opLock:
 		return s.locks[in.lock].status == 0 && s.mayRefuseLock(in, out)
+	case opSell:
+		return s.locks[in.lock].status == 0 && s.mayRefuseSale(in, out)
+	case opAlter:
+		return s.mayRefuseAlteration(in, out)
+	case opTransfer:
+		return s.mayRefuseTransfer(in, out)
+	case opPart:
+		return s.mayRefusePart(in, out)
 	case opReuseKey:
+		if in.booking != "" {
+			return out.code == "IDEMPOTENCY_KEY_REUSED"
+		}
 		return out.code == "IDEMPOTENCY_KEY_REUSED" && s.locks[in.lock].status != 0
 	case opResize:
 		return out.code == "CAPACITY_BELOW_TAKEN" && in.seats < s.total-s.free

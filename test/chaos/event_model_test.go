@@ -32,6 +32,13 @@ const (
 	opSetHall   operation = "set hall" // another plan, other capacities, or both
 	opRefund    operation = "refund"   // of a payment that was refused; no part of the event's history
 	opNote      operation = "note"     // changes a reference or metadata; no part of the event's history
+
+	// After the sale.
+	opSell     operation = "sell at once"
+	opAlter    operation = "change booking" // the seats of a booking, and the money that moves with them
+	opTransfer operation = "transfer"
+	opPart     operation = "refund part" // of a payment
+	opPartDone operation = "note part"   // that was refunded; no part of the event's history
 	// These are not requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
 	// blocked seats an answer has; opReadFinal reads the documents at the end.
 	opExpire     operation = "expire"
@@ -48,7 +55,12 @@ func (o operation) changesEvent() bool {
 }
 
 // isRepeatable reports whether each attempt may take effect.
-func (o operation) isRepeatable() bool { return o.changesEvent() || o == opChange }
+func (in opInput) isRepeatable() bool {
+	return in.op.changesEvent() || in.op == opChange || in.op == opAlter && !in.hasKey
+}
+
+// isOnce reports whether one attempt at most takes effect, by an idempotency key of the booking.
+func (in opInput) isOnce() bool { return in.op == opTransfer || in.op == opAlter && in.hasKey }
 
 // opInput is one request. Times are Unix milliseconds.
 type opInput struct {
@@ -56,7 +68,7 @@ type opInput struct {
 	event         int
 	lock          int // the number of the lock, by its key
 	booking       string
-	reference     int // the number of the booking's reference, from 1; 0: none
+	reference     int // the number of the booking's reference, from 1; 0: none; usedElsewhere: that of another booking
 	user          int
 	seats         int64
 	wish          wish   // of an event with a hall; to block and unblock, its named seats
@@ -67,6 +79,10 @@ type opInput struct {
 	saleStatus    string // of opSetStatus
 	note          string // the key of metadata that opNote adds
 	indeterminate bool   // It had no definite answer: it was executed at some time, or never.
+	certain       bool   // It had no definite answer, but a later one says that it was executed.
+	hasKey        bool   // Of opAlter: it has an idempotency key.
+	part          int64  // the amount of the part that is refunded; 0: none
+	partOf        int    // the number of the reference of that payment; 0: the booking's first one
 	final         eventState
 }
 
@@ -80,6 +96,7 @@ type opOutput struct {
 	status    string
 	reason    paymentReason // of the payment of a refused confirmation; 0: the answer has none
 	payment   string        // its ID
+	user      int           // that a booking has after it was sold or changed
 	seatAnswer
 	// The operation took place between these two times, in Unix milliseconds.
 	called, returned int64
@@ -97,8 +114,18 @@ type lockState struct {
 	window    int64
 	id        string // of the booking; "" while no client knows it
 	refs      references
-	// late is set if a late payment has made another lock, which has the seats. Requests see the first one, which is EXPIRED.
-	late bool
+	// left is the lock with the key, once the booking has another one. Requests see that one; all other fields are of the
+	// booking's present lock.
+	left leftLock
+	// parts are the sums of the parts that were refunded of the payments, by the number of their reference less 1.
+	parts [maxReferences]int64
+}
+
+// leftLock is a lock that was left for another one: EXPIRED by a late payment, or RELEASED by a transfer.
+type leftLock struct {
+	status byte // 0: the lock was not left
+	seats  int64
+	places places
 }
 
 type eventState struct {
@@ -138,10 +165,18 @@ func (o opOutput) hadPassed(at int64) bool { return at != 0 && o.called > at+tol
 
 // asked is the status that requests for the lock see.
 func (l lockState) asked() byte {
-	if l.late {
-		return 'E'
+	if l.left.status != 0 {
+		return l.left.status
 	}
 	return l.status
+}
+
+// leave gives the booking another lock; to is the status of the one that it leaves.
+func (l lockState) leave(to byte) lockState {
+	if l.left.status == 0 {
+		l.left = leftLock{to, l.seats, l.places}
+	}
+	return l
 }
 
 func (l lockState) holdsSeats() bool { return l.status == 'A' || l.status == 'C' }
@@ -183,7 +218,7 @@ func (s eventState) step(in opInput, out opOutput) (next []any) {
 	if after, possible := s.execute(in, out); possible {
 		next = append(next, after)
 	}
-	if in.indeterminate {
+	if in.indeterminate && !in.certain {
 		next = append(next, s)
 	}
 	return next
@@ -261,6 +296,14 @@ func (s eventState) execute(in opInput, out opOutput) (after eventState, possibl
 		return s, possible
 	case opChange:
 		return s.changeSeats(in, out)
+	case opSell:
+		return s.sellAtOnce(in, out)
+	case opAlter:
+		return s.alterBooking(in, out)
+	case opTransfer:
+		return s.transfer(in, out)
+	case opPart:
+		return s.refundPart(in, out)
 	case opBlock, opUnblock:
 		return s.changeBlocks(in, out)
 	case opReadBlocks:
@@ -307,7 +350,8 @@ func (s eventState) lock(in opInput, out opOutput) (eventState, bool) {
 	l := s.locks[in.lock]
 	if l.status != 0 {
 		statuses := map[byte]string{'A': "ACTIVE", 'C': "CONSUMED", 'E': "EXPIRED", 'R': "RELEASED"}
-		return s, in.indeterminate || (out.replayed && out.status == statuses[l.asked()] && out.seats == l.seats && out.places == l.places)
+		is := l.leave(l.status).left
+		return s, in.indeterminate || (out.replayed && out.status == statuses[is.status] && out.seats == is.seats && out.places == is.places)
 	}
 	least := s.heldBy(in.user, func(expires int64) bool { return expires > out.returned+tolerance })
 	if (out.replayed && !in.indeterminate) || s.saleStatus != "ON_SALE" || !s.mayBeOpen(out) {
@@ -411,7 +455,7 @@ func (s eventState) matches(final eventState) bool {
 	}
 	for i, l := range s.locks {
 		d := final.locks[i]
-		if l.refs != d.refs || l.late != d.late {
+		if l.refs.sorted() != d.refs.sorted() || l.parts != d.parts || l.left != d.left || l.holdsSeats() && l.user != d.user {
 			return false
 		}
 		if l.status != d.status || (l.holdsSeats() && (l.seats != d.seats || l.places != d.places)) || (l.status == 'C') != (d.booking == 'C') {

@@ -9,11 +9,11 @@ func describeOperation(in opInput, out opOutput) string {
 	if in.op == opReadFinal {
 		return "final state: " + in.final.String()
 	}
-	return fmt.Sprintf("%s lock %d booking %q reference %d user %d seats %d %+v until %s %s hall %v %d indeterminate %t → "+
-		"%s %s %s %s replayed %t available %d expires %s %+v",
+	return fmt.Sprintf("%s lock %d booking %q reference %d user %d seats %d %+v until %s %s hall %v %d part %d of %d key %t "+
+		"indeterminate %t certain %t → %s %s %s %s user %d replayed %t available %d expires %s %+v",
 		in.op, in.lock, in.booking, in.reference, in.user, in.seats, in.wish, formatMillis(in.until), in.saleStatus,
-		in.hall, in.capacity, in.indeterminate,
-		out.code, string(out.reason), out.id, out.status, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
+		in.hall, in.capacity, in.part, in.partOf, in.hasKey, in.indeterminate, in.certain,
+		out.code, string(out.reason), out.id, out.status, out.user, out.replayed, out.available, formatMillis(out.expires), out.seatAnswer)
 }
 
 // formatMillis shows the seconds of a time.
@@ -41,6 +41,12 @@ func (s eventState) String() string {
 		}
 		if l.refs != (references{}) {
 			text += fmt.Sprintf(" %d:%s", i, l.refs)
+		}
+		if l.parts != ([maxReferences]int64{}) {
+			text += fmt.Sprintf("%v", l.parts)
+		}
+		if l.left.status != 0 {
+			text += fmt.Sprintf(" (left %c%d%v)", l.left.status, l.left.seats, l.left.places)
 		}
 	}
 	return text

@@ -2,6 +2,8 @@ package chaos_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -52,6 +54,7 @@ type finalLock struct {
 	UserID    holdfast.ID `bson:"userId"` // zero: the venue's
 	SeatIDs   []string    `bson:"seatIds"`
 	Section   string      `bson:"section"`
+	BookingID holdfast.ID `bson:"bookingId"`
 	ShopData  shopData    `bson:",inline"`
 }
 
@@ -65,26 +68,62 @@ type finalBooking struct {
 	UpdatedAt time.Time   `bson:"updatedAt"`
 	CreatedAt time.Time   `bson:"createdAt"`
 	Late      bool        `bson:"late"`
+	Customer  customerOf  `bson:",inline"`
+	Seats     seatsHad    `bson:",inline"`
 	ShopData  shopData    `bson:",inline"`
+	Internal  struct {
+		Payments []holdfast.ListedPayment `bson:"payments"`
+	} `bson:"internal"`
+}
+
+// customerOf is the customer that a document names.
+type customerOf struct {
+	User   holdfast.ID `bson:"userId"`
+	Holder string      `bson:"holder"`
+}
+
+// seatsHad are the seats that a document names.
+type seatsHad struct {
+	Seats   int64    `bson:"seats"`
+	SeatIDs []string `bson:"seatIds"`
+	Section string   `bson:"section"`
+}
+
+func (s seatsHad) equals(o seatsHad) bool {
+	return s.Seats == o.Seats && slices.Equal(s.SeatIDs, o.SeatIDs) && s.Section == o.Section
 }
 
 type finalPayment struct {
 	ID              holdfast.ID `bson:"_id"`
 	BookingID       holdfast.ID `bson:"bookingId"`
+	EventID         holdfast.ID `bson:"eventId"`
 	Reference       string      `bson:"reference"`
 	Status          string      `bson:"status"`
 	Reason          string      `bson:"reason"`
 	RefundReference string      `bson:"refundReference"`
+	Amount          *int64      `bson:"amount"`
+
+	Refunds []holdfast.Refund `bson:"refunds"`
 }
 
 // number is that of the reference among those of its booking; 0: it is none that a client had.
 func (p finalPayment) number() int {
-	for n := 1; n <= maxReferences; n++ {
+	for n := 1; n < saleReference; n++ {
 		if p.Reference == referenceOf(p.BookingID.String(), n) {
 			return n
 		}
 	}
+	if strings.HasPrefix(p.Reference, salePrefix) {
+		return saleReference
+	}
 	return 0
+}
+
+func (p finalPayment) sumOfParts() (sum int64) {
+	for _, r := range p.Refunds {
+		sum += r.Amount
+	}
+	return sum
 }
 
 func (p finalPayment) reason() paymentReason {

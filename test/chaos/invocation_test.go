@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"syscall"
 	"time"
 
@@ -29,6 +30,11 @@ type invocation struct {
 	// When the attempts were sent that had no definite answer: each of them may have been
 	// executed or not.
 	indeterminateAttempts []int64
+}
+
+// firstCalled is when the first attempt was sent that may have been executed.
+func (inv invocation) firstCalled() int64 {
+	return slices.Min(append(slices.Clone(inv.indeterminateAttempts), inv.called))
 }
 
 // invoke sends a request until the answer is definite, and records it. Attempts alternate
@@ -79,6 +85,7 @@ var expectedStatus = map[string]int{
 	"SEATS_UNAVAILABLE": 409, "SEAT_LIMIT_REACHED": 409, "EVENT_NOT_ON_SALE": 409, "SALE_NOT_OPEN": 409, "CAPACITY_BELOW_TAKEN": 409,
 	"LOCK_CONSUMED": 409, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "IDEMPOTENCY_KEY_REUSED": 422,
 	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409, misfit: 422,
+	"PAYMENT_REFERENCE_USED": 409, "PAYMENT_REFUNDED": 409,
 	"PAYMENT_REFUND_DUE": 409, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/anishathalye/porcupine"
 
+	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
@@ -65,6 +66,16 @@ type historyBuilder struct {
 	// granted are the keys for which a definite answer says that this very attempt made the
 	// lock: no other attempt did.
 	granted map[string]bool
+	// replays are what answers say of requests whose making of an effect has no definite answer, by key.
+	replays map[string]*replay
+	users   map[holdfast.ID]int
+}
+
+// replay is an effect that answers know, but that no answer has told when it came about.
+type replay struct {
+	earliest int64 // when an attempt was sent that may have had the effect
+	latest   int64 // when the first answer came that knows of it; 0: none does
+	isAdded  bool
 }
 
 func (h *historyBuilder) add(in opInput, out opOutput, call, end int64) {
@@ -76,19 +87,27 @@ func (h *historyBuilder) add(in opInput, out opOutput, call, end int64) {
 func (c *clients) eventHistory(event int, final finalState) []porcupine.Operation {
 	now := time.Now().UnixMilli()
 	h := &historyBuilder{end: now, never: now + time.Hour.Milliseconds(), lockNumbers: map[string]int{}, bookings: map[string]int{},
-		granted: map[string]bool{}}
+		granted: map[string]bool{}, replays: map[string]*replay{}, users: c.userNumbers()}
 	for _, inv := range c.history {
-		h.granted[inv.key] = h.granted[inv.key] || (inv.event == event && inv.op == opLock && inv.code == "" && !inv.replayed)
+		makes := inv.op == opLock || inv.op == opSell || inv.isOnce()
+		h.granted[inv.key] = h.granted[inv.key] || (inv.event == event && makes && inv.code == "" && !inv.replayed)
+		if inv.event == event && inv.isOnce() {
+			h.noteReplay(inv)
+		}
 	}
 	for _, inv := range c.history {
-		if inv.event != event || inv.op == opRefund || inv.op == opNote {
+		if inv.event != event || inv.op == opRefund || inv.op == opNote || inv.op == opPartDone {
 			continue
 		}
-		switch {
-		case inv.op == opLock:
+		if inv.op == opLock || inv.op == opSell {
 			h.lockNumbers[inv.key] = inv.lock
-		case inv.op == opBook && inv.code == "":
+		}
+		if (inv.op == opBook || inv.op == opSell) && inv.code == "" {
 			h.bookings[inv.id] = inv.lock
+		}
+		if inv.op == opPart { // An attempt before may have made it. None makes it after a refusal: what is left only sinks.
+			h.add(inv.opInput, inv.opOutput, inv.firstCalled(), inv.returned)
+			continue
 		}
 		h.add(inv.opInput, inv.opOutput, inv.called, inv.returned)
 		if inv.code == "" && (inv.op == opBlock || inv.op == opUnblock) {
@@ -103,12 +122,17 @@ func (c *clients) eventHistory(event int, final finalState) []porcupine.Operatio
 // addIndeterminate adds the attempts without a definite answer. It leaves out attempts that would
 // only multiply the orders to search.
 func (h *historyBuilder) addIndeterminate(inv invocation) {
-	if inv.op == opLock && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.
+	if (inv.op == opLock || inv.op == opSell) && (!inv.replayed || h.granted[inv.key]) { // No other attempt was executed.
 		return
 	}
-	repeatable := inv.op.isRepeatable()
+	repeatable := inv.isRepeatable()
 	attempts := inv.indeterminateAttempts
 	switch {
+	case inv.isOnce() && h.granted[inv.key]:
+		return
+	case inv.isOnce() && h.replays[inv.key].latest != 0:
+		h.addReplay(inv)
+		return
 	case !repeatable:
 		// It takes effect at most once, and the first attempt may be executed whenever a later
 		// one may.
@@ -123,7 +147,7 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 			out.id = ""
 		}
 		end := inv.returned // Executed after the definite answer, it changes nothing.
-		if repeatable || inv.code == "BOOKING_NOT_PAYABLE" {
+		if repeatable || inv.code == "BOOKING_NOT_PAYABLE" || inv.isOnce() && inv.code != "BOOKING_CANCELLED" {
 			end = h.never
 		}
 		h.add(in, out, called, end)
@@ -141,26 +165,68 @@ func (h *historyBuilder) addFinalState(e *eventOnSale, event int, final finalSta
 	}
 	for _, l := range final.locks {
 		if number, known := h.lockNumbers[l.Key]; known && l.EventID.String() == e.id {
-			state.locks[number] = final.lockState(l)
+			state.locks[number] = h.lockState(final, l)
 			h.addEnds(event, number, l, final.bookings[l.ID])
 		}
 	}
-	for _, l := range final.locks { // of late payments
+	for _, l := range final.locks { // of late payments and transfers; the booking has one of them
 		if number, known := h.numberOf(final.bookings[l.ID]); known && l.Key == "" {
-			state.locks[number] = final.lockState(l)
-			state.locks[number].late = true
+			before := state.locks[number]
+			state.locks[number] = h.lockState(final, l)
+			state.locks[number].left = before.leave(before.status).left
 			h.addEnds(event, number, l, nil)
 		}
 	}
 	for _, p := range final.payments {
-		if number, known := h.bookings[p.BookingID.String()]; known {
-			state.locks[number].refs = state.locks[number].refs.with(p.number(), p.reason())
+		number, known := h.bookings[p.BookingID.String()]
+		if n := p.number(); known && n > 0 {
+			l := &state.locks[number]
+			l.refs, l.parts[n-1] = l.refs.with(n, p.reason()), p.sumOfParts()
 		}
 	}
 	h.add(opInput{op: opReadFinal, event: event, final: state}, opOutput{}, h.end, h.end+1)
 }
 
-// numberOf returns the number of the lock that a late payment's booking had before.
+// noteReplay notes the attempts and the answers of a request that has an effect once.
+func (h *historyBuilder) noteReplay(inv invocation) {
+	r := h.replays[inv.key]
+	if r == nil {
+		r = &replay{earliest: h.never}
+		h.replays[inv.key] = r
+	}
+	for _, called := range inv.indeterminateAttempts {
+		r.earliest = min(r.earliest, called)
+	}
+	if inv.code == "" && inv.replayed && (r.latest == 0 || inv.returned < r.latest) {
+		r.latest = inv.returned
+	}
+}
+
+// addReplay adds, once, the attempt that answers have told to have been executed.
+func (h *historyBuilder) addReplay(inv invocation) {
+	r := h.replays[inv.key]
+	if r.isAdded {
+		return
+	}
+	r.isAdded = true
+	in, out := inv.opInput, inv.opOutput
+	in.indeterminate, in.certain = true, true
+	out.code, out.replayed, out.called, out.returned = "", false, r.earliest, r.latest
+	h.add(in, out, r.earliest, r.latest)
+}
+
+// lockState is a lock with its live booking in the words of the model.
+func (h *historyBuilder) lockState(f finalState, l finalLock) lockState {
+	s := f.lockState(l)
+	if n, known := h.users[l.UserID]; known {
+		s.user = n
+	} else {
+		s.user = -1
+	}
+	return s
+}
+
+// numberOf returns the number of the lock that the booking of a late payment, or of a transfer, had at first.
 func (h *historyBuilder) numberOf(bookings []finalBooking) (number int, known bool) {
 	for _, b := range bookings {
 		if number, known = h.bookings[b.ID.String()]; known {
@@ -171,7 +237,7 @@ func (h *historyBuilder) numberOf(bookings []finalBooking) (number int, known bo
 }
 
 // addEnds adds what no client has done: that a lock was expired, or ended with its event's sale, or that an expired
-// lock's booking was. A late payment that ends a lock is the confirmation of a client.
+// lock's booking was. A late payment or a transfer that ends a lock is the request of a client.
 func (h *historyBuilder) addEnds(event, number int, l finalLock, bookings []finalBooking) {
 	end := func(op operation, at time.Time) {
 		ms := at.UnixMilli()

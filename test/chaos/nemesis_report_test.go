@@ -19,6 +19,7 @@ type nemesisReport struct {
 	notes                                                int // changes of references and metadata
 	halls                                                hallReport
 	payments                                             paymentReport
+	afterSale                                            afterSaleReport
 	faults                                               map[string]int
 	slowestExpiry                                        time.Duration // until everything due was expired
 }
@@ -56,6 +57,44 @@ func (r *paymentReport) add(final finalState) {
 func (r paymentReport) isSufficient(rounds int) bool {
 	return r.accepted >= rounds && r.late >= rounds && r.refunded >= rounds && r.tooLate >= rounds/2 && r.gone >= rounds/8 &&
 		r.cancelled >= rounds && r.duplicate >= rounds/2 && r.ended >= rounds/4
+}
+
+// afterSaleReport counts what clients did after the sale, and sales at once.
+type afterSaleReport struct {
+	sales, altered, paid, parts, transfers, repeats int // granted
+	refused, used                                   int // used: with a payment reference that was used
+}
+
+func (r *afterSaleReport) add(inv invocation) {
+	isOfBooking := inv.op == opSell || inv.op == opAlter || inv.op == opTransfer
+	switch {
+	case inv.code == "PAYMENT_REFERENCE_USED":
+		r.used++
+	case isOfBooking && inv.code != "":
+		r.refused++
+	case isOfBooking && inv.replayed:
+		r.repeats++
+	case inv.code != "":
+	case inv.op == opSell:
+		r.sales++
+	case inv.op == opAlter:
+		r.altered++
+		if inv.reference > 0 {
+			r.paid++
+		}
+		if inv.part > 0 {
+			r.parts++
+		}
+	case inv.op == opTransfer:
+		r.transfers++
+	case inv.op == opPart:
+		r.parts++
+	}
+}
+
+func (r afterSaleReport) isSufficient(rounds int) bool {
+	return r.sales >= rounds && r.altered >= rounds && r.transfers >= rounds/2 && r.paid >= rounds/4 && r.parts >= rounds/4 &&
+		r.repeats >= rounds/2 && r.refused >= rounds && r.used >= rounds/8
 }
 
 // hallReport counts what clients did in halls.
@@ -127,7 +166,8 @@ func (r nemesisReport) String() string {
 		"in halls %d named locks, %d picks, %d standing, %d changes of seats, %d blocks, %d plans, %d capacities, "+
 		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
 		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
-		"%d duplicates, and %d locks ended with the sale (%s)",
+		"%d duplicates, and %d locks ended with the sale; after it %d sold at once, %d changed, %d of them paid, %d parts, %d transferred, "+
+		"%d repeated, %d refused, %d with a used payment (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.archived,
 		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.notes, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
@@ -135,6 +175,8 @@ func (r nemesisReport) String() string {
 		r.halls.taken, r.halls.apart, r.halls.orphaned, r.halls.misfits, r.halls.tooSmall,
 		r.payments.accepted, r.payments.late, r.payments.refunded, r.payments.tooLate, r.payments.gone, r.payments.limited,
 		r.payments.closed, r.payments.cancelled, r.payments.duplicate, r.payments.ended,
+		r.afterSale.sales, r.afterSale.altered, r.afterSale.paid, r.afterSale.parts, r.afterSale.transfers, r.afterSale.repeats,
+		r.afterSale.refused, r.afterSale.used,
 		strings.Join(names, ", "))
 }
 
@@ -155,6 +197,7 @@ func (r *nemesisReport) add(result roundResult) {
 		if inv.code != "" {
 			r.refusals++
 		}
+		r.afterSale.add(inv)
 		if inv.op == opConfirm && inv.reference != 0 && inv.code == "" {
 			r.payments.accepted++
 		}
@@ -179,5 +222,5 @@ func (r nemesisReport) isSufficient(rounds int) bool {
 	return r.requests >= 50*rounds && r.archived >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
 		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
 		r.streams >= 6*rounds && r.observed >= 6*rounds && r.notes >= 5*rounds &&
-		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds)
+		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds) && r.afterSale.isSufficient(rounds)
 }

@@ -9,11 +9,17 @@ func (c *clients) checkPayments(final finalState) {
 		if p.number() == 0 {
 			c.violation("payments", "payment %s has the reference %q, which no client had", p.ID, p.Reference)
 		}
-		if (p.Status == "REFUNDED") != (p.RefundReference != "") {
-			c.violation("payments", "payment %s is %s with the refund %q", p.ID, p.Status, p.RefundReference)
+		if p.Status != "REFUNDED" && p.RefundReference != "" || p.Status == "REFUNDED" && p.RefundReference == "" && !p.isByParts() {
+			c.violation("payments", "payment %s is %s with the refund %q and %+v", p.ID, p.Status, p.RefundReference, p.Refunds)
 		}
 	}
 	for _, inv := range c.history {
+		if inv.op == opRefund && inv.code != "" {
+			p := byID[inv.target]
+			if inv.code != "PAYMENT_REFUNDED" || p.Status != "REFUNDED" || !p.isByParts() {
+				c.violation("payments", "the refund of payment %s was refused with %s, but it is %+v", inv.target, inv.code, p)
+			}
+		}
 		if inv.payment == "" {
 			continue
 		}

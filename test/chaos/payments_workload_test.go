@@ -17,8 +17,11 @@ func referenceOf(booking string, number int) string { return fmt.Sprintf("ref-%s
 func (g *generator) confirm(api, event int, id string, reference int) {
 	in := opInput{op: opConfirm, event: event, booking: id, reference: reference}
 	out := g.invoke(api, invocation{opInput: in, target: id, send: func(ctx context.Context, api *client.Client) (opOutput, error) {
-		return outputOfBooking(api.ConfirmBookingWith(ctx, id, client.Charge{Reference: referenceOf(id, reference)}))
+		return outputOfBooking(api.ConfirmBookingWith(ctx, id, chargeOf(referenceOf(id, reference), reference)))
 	}})
+	if out.code == "" {
+		g.keepReference(id, referenceOf(id, reference))
+	}
 	if out.payment != "" && id[len(id)-1]%2 == 0 {
 		g.refund(api+1, event, out.payment)
 	}
@@ -45,11 +48,14 @@ func (g *generator) payLate(event int, l ownLock) {
 	default:
 		g.confirm(g.n, event, id, 1)
 	}
+	if g.rng.IntN(3) == 0 {
+		g.afterSale(event, l, id)
+	}
 	if g.rng.IntN(4) > 0 {
 		g.changeBooking(g.n, event, id, opCancel, 0)
 	}
 	if g.rng.IntN(4) == 0 {
-		g.confirm(g.n+1, event, id, 1+g.rng.IntN(maxReferences))
+		g.confirm(g.n+1, event, id, 1+g.rng.IntN(confirmReferences))
 	}
 }
 

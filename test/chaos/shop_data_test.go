@@ -1,7 +1,6 @@
 package chaos_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -100,7 +99,7 @@ func (c *clients) checkShopData(final finalState) {
 	asked := map[string]int64{}           // when a booking was asked for or paid for first, in Unix milliseconds
 	lockOf := map[string]string{}         // the lock that a booking was made of
 	first := func(key string, inv invocation) {
-		at := slices.Min(append(slices.Clone(inv.indeterminateAttempts), inv.called))
+		at := inv.firstCalled()
 		if before, known := asked[key]; !known || at < before {
 			asked[key] = at
 		}
@@ -116,13 +115,17 @@ func (c *clients) checkShopData(final finalState) {
 			if inv.code == "" {
 				lockOf[inv.id] = inv.target
 			}
-		case inv.op == opConfirm:
-			first("pay "+inv.booking, inv)
+		case inv.op == opConfirm, inv.op == opTransfer:
+			first("leave "+inv.booking, inv)
 		}
 	}
 	keyOf := map[string]string{} // of a lock
+	isSale := c.saleKeys()
 	for _, l := range final.locks {
 		keyOf[l.ID.String()] = l.Key
+		if isSale[l.Key] {
+			lockOf[l.BookingID.String()] = l.ID.String()
+		}
 	}
 	for _, l := range final.locks {
 		for _, b := range final.bookings[l.ID] {
@@ -132,10 +135,10 @@ func (c *clients) checkShopData(final finalState) {
 			}
 			made := madeWith(keyOf[previous])
 			if l.Key == "" {
-				paid := time.UnixMilli(asked["pay "+b.ID.String()])
-				c.checkKeeper(keeper{"late lock", l.ID.String(), made, []string{previous}, paid, l.ShopData}, answered)
+				left := time.UnixMilli(asked["leave "+b.ID.String()])
+				c.checkKeeper(keeper{"next lock", l.ID.String(), made, []string{previous}, left, l.ShopData}, answered)
 			}
-			if order := orderOf(previous); order != "" {
+			if order := orderOf(previous); order != "" && !isSale[keyOf[previous]] {
 				made.Reference = order
 			}
 			booked := time.UnixMilli(asked["book "+previous])
@@ -191,7 +194,7 @@ func (c *clients) checkKeeper(k keeper, answered map[string][]invocation) {
 func (f finalState) beforeNotes(told map[holdfast.ID][]toldItem) {
 	changedAt := func(id holdfast.ID, at time.Time) time.Time {
 		items := told[id]
-		slices.SortFunc(items, func(a, b toldItem) int { return cmp.Compare(a.seq, b.seq) })
+		sortTold(items)
 		for i := len(items) - 1; i > 0 && items[i].isNote(items[i-1]); i-- {
 			at = items[i-1].at
 		}
@@ -205,10 +208,10 @@ func (f finalState) beforeNotes(told map[holdfast.ID][]toldItem) {
 	}
 }
 
-// isNote reports whether a change is that of a reference or metadata alone.
+// isNote reports whether a change is that of a reference or metadata alone, or of the seats of what was sold.
 func (i toldItem) isNote(before toldItem) bool {
 	if i.Lock != nil {
-		return i.Type == "lock.changed" && !i.Lock.ShopData.equals(before.Lock.ShopData)
+		return i.Type == "lock.changed" && (i.Lock.Status == "CONSUMED" || !i.Lock.ShopData.equals(before.Lock.ShopData))
 	}
 	return i.Type == "booking.changed"
 }

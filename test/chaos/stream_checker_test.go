@@ -1,7 +1,6 @@
 package chaos_test
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -68,17 +67,34 @@ type trackedDocument struct {
 type trackedBooking struct {
 	Status   string `bson:"status"`
 	Internal struct {
-		Payment holdfast.ID `bson:"paymentId"`
+		Payments []trackedListed `bson:"payments"`
 	} `bson:"internal"`
-	Path holdfast.ID `bson:"internal.paymentId"` // so an update may name it
+	Path []trackedListed `bson:"internal.payments"` // so an update may name it
 }
 
-// payment is the one that it was confirmed with; zero: none.
-func (b trackedBooking) payment() holdfast.ID { return cmp.Or(b.Path, b.Internal.Payment) }
+// trackedListed is a payment in the list of a booking.
+type trackedListed struct {
+	ID     holdfast.ID `bson:"id"`
+	Status string      `bson:"status"`
+}
+
+// payments are those that a booking lists. Updates replace the list.
+func (b trackedBooking) payments() []trackedListed {
+	if b.Path != nil {
+		return b.Path
+	}
+	return b.Internal.Payments
+}
 
 type trackedPayment struct {
-	Booking holdfast.ID `bson:"bookingId"`
-	Status  string      `bson:"status"`
+	Booking holdfast.ID     `bson:"bookingId"`
+	Status  string          `bson:"status"`
+	Amount  int64           `bson:"amount"`
+	Refunds []trackedRefund `bson:"refunds"`
+}
+
+type trackedRefund struct {
+	Amount int64 `bson:"amount"`
 }
 
 // changeEvent is an entry of the change stream.
@@ -261,14 +277,16 @@ func (s *streamChecker) handle(change changeEvent) {
 	case "bookings":
 		before := s.bookings[id]
 		after := before
+		after.Path = slices.Clone(before.Path)
 		s.decode(change, &after)
 		s.bookings[id], s.paid[id] = after, true
-		if !isAllowed(before.Status, after.Status, []string{"INITIATED", "PAYMENT_PENDING"}, bookingTransitions) {
+		if !isAllowed(before.Status, after.Status, []string{"INITIATED", "PAYMENT_PENDING", "CONFIRMED"}, bookingTransitions) {
 			s.violation("state machine", "booking %s went from %q to %s", id, before.Status, after.Status)
 		}
 	case "payments":
 		before := s.payments[id]
 		after := before
+		after.Refunds = slices.Clone(before.Refunds)
 		s.decode(change, &after)
 		s.payments[id], s.paid[after.Booking] = after, true
 		if before.Status == "" {
@@ -352,26 +370,34 @@ func (s *streamChecker) checkTransaction() {
 	clear(s.paid)
 }
 
-// checkPayments: the payment of a CONFIRMED booking is ACCEPTED, and no other one is, in every committed state.
+// checkPayments: a booking lists its payments as they are, those of a CONFIRMED one alone are ACCEPTED, and the parts of a
+// payment are never more than it has, in every committed state.
 func (s *streamChecker) checkPayments(booking holdfast.ID) {
 	b, exists := s.bookings[booking]
 	if !exists {
 		return
 	}
-	want := holdfast.ID{}
-	if b.Status == "CONFIRMED" {
-		want = b.payment()
-	}
-	var accepted []holdfast.ID
+	var listed, are []trackedListed
+	listed = append(listed, b.payments()...)
+	isWrong := false
 	for _, id := range s.paidBy[booking] {
-		if s.payments[id].Status == "ACCEPTED" {
-			accepted = append(accepted, id)
+		p := s.payments[id]
+		are = append(are, trackedListed{id, p.Status})
+		isWrong = isWrong || p.Status == "ACCEPTED" && b.Status != "CONFIRMED"
+		sum := int64(0)
+		for _, r := range p.Refunds {
+			sum += r.Amount
+		}
+		if sum > p.Amount {
+			s.violation("payments", "payment %s of %d was committed with parts of %d", id, p.Amount, sum)
 		}
 	}
-	if len(accepted) == 0 && want.IsZero() || len(accepted) == 1 && accepted[0] == want {
-		return
+	byID := func(a, b trackedListed) int { return slices.Compare(a.ID[:], b.ID[:]) }
+	slices.SortFunc(listed, byID)
+	slices.SortFunc(are, byID)
+	if isWrong || !slices.Equal(listed, are) {
+		s.violation("payments", "booking %s was committed as %s with the payments %v, but they are %v", booking, b.Status, listed, are)
 	}
-	s.violation("payments", "booking %s was committed as %s with the payment %s, but ACCEPTED are %v", booking, b.Status, want, accepted)
 }
 
 // The transitions of the state machines, from and to.

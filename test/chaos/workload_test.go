@@ -28,7 +28,9 @@ func (g *generator) buy(ctx context.Context) {
 			g.renewAtTheEnd(ctx)
 		}
 		event := g.event()
-		if lock, ok := g.lock(event); ok {
+		if g.rng.IntN(4) == 0 {
+			g.sellAtOnce(event)
+		} else if lock, ok := g.lock(event); ok {
 			g.useLock(ctx, event, lock)
 		}
 		delay(ctx, randomMillis(g.rng, 0, 60))
@@ -275,6 +277,9 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 	}
 	note := func() { g.noteBooking(g.n+1, event, b.id) }
 	if g.rng.IntN(4) == 0 {
+		g.alterOpen(event, l, b.id)
+	}
+	if g.rng.IntN(4) == 0 {
 		both(note, func() { g.noteBooking(g.n, event, b.id) })
 	}
 	switch g.rng.IntN(10) {
@@ -297,11 +302,14 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 	default:
 		confirm(g.n, 1)()
 	}
+	if g.rng.IntN(3) > 0 {
+		g.afterSale(event, l, b.id)
+	}
 	if g.rng.IntN(8) > 0 { // Most bookings are cancelled, so that their seats are sold again.
 		g.changeBooking(g.n, event, b.id, opCancel, 0)
 	}
 	if g.rng.IntN(4) == 0 {
-		g.confirm(g.n+1, event, b.id, 1+g.rng.IntN(maxReferences))
+		g.confirm(g.n+1, event, b.id, 1+g.rng.IntN(saleReference-1))
 	}
 	if g.rng.IntN(6) == 0 {
 		note()
