@@ -172,10 +172,14 @@ func (t SaleTime) MarshalJSON() ([]byte, error) {
 // OutcomeUnknown, it may be changed. The client does not retry then, because another caller may have changed
 // the event since.
 func (c *Client) UpdateEvent(ctx context.Context, id string, change EventChange) (e Event, err error) {
+	fields, err := change.fields()
+	if err != nil {
+		return e, err
+	}
 	_, err = c.call(ctx, request{method: http.MethodPatch, path: "/api/events/" + url.PathEscape(id), body: struct {
 		EventChange
 		shopFields
-	}{change, change.fields()}, notIdempotent: true}, &e)
+	}{change, fields}, notIdempotent: true}, &e)
 	return e, err
 }
 

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 )
@@ -18,7 +19,7 @@ type ShopDataChange struct {
 	Reference *string // "" removes it
 	// Metadata is merged key by key; a nil value removes its key.
 	Metadata map[string]*string
-	// WithoutMetadata removes all metadata. Metadata has to be nil.
+	// WithoutMetadata removes all metadata. It can't be given together with Metadata: the API removes or merges in one request.
 	WithoutMetadata bool
 }
 
@@ -28,32 +29,47 @@ type shopFields struct {
 	Metadata  any `json:"metadata,omitempty"`
 }
 
-func (c ShopDataChange) fields() (f shopFields) {
+// errWithAndWithout says that a change removes all metadata, and sets some.
+var errWithAndWithout = errors.New("give Metadata or WithoutMetadata, not both")
+
+func (c ShopDataChange) fields() (f shopFields, err error) {
 	switch {
+	case c.WithoutMetadata && len(c.Metadata) > 0:
+		return f, errWithAndWithout
 	case c.Reference == nil:
 	case *c.Reference == "":
 		f.Reference = (*string)(nil)
 	default:
 		f.Reference = c.Reference
 	}
-	if c.WithoutMetadata || c.Metadata != nil {
+	switch {
+	case c.WithoutMetadata:
+		f.Metadata = map[string]*string(nil)
+	case c.Metadata != nil:
 		f.Metadata = c.Metadata
 	}
-	return f
+	return f, nil
 }
 
 // UpdateLock changes the reference and the metadata of a lock, in any status. After an error it is as with UpdateEvent.
 func (c *Client) UpdateLock(ctx context.Context, id string, change ShopDataChange) (l Lock, err error) {
-	path := inEvent(c.event, "/locks/") + url.PathEscape(id)
-	_, err = c.call(ctx, request{method: http.MethodPatch, path: path, body: change.fields(), notIdempotent: true}, &l)
+	err = c.changeShopData(ctx, "/locks/", id, change, &l)
 	return l, err
 }
 
 // UpdateBooking is UpdateLock for a booking.
 func (c *Client) UpdateBooking(ctx context.Context, id string, change ShopDataChange) (b Booking, err error) {
-	path := inEvent(c.event, "/bookings/") + url.PathEscape(id)
-	_, err = c.call(ctx, request{method: http.MethodPatch, path: path, body: change.fields(), notIdempotent: true}, &b)
+	err = c.changeShopData(ctx, "/bookings/", id, change, &b)
 	return b, err
+}
+
+func (c *Client) changeShopData(ctx context.Context, kind, id string, change ShopDataChange, out any) error {
+	fields, err := change.fields()
+	if err == nil {
+		path := inEvent(c.event, kind) + url.PathEscape(id)
+		_, err = c.call(ctx, request{method: http.MethodPatch, path: path, body: fields, notIdempotent: true}, out)
+	}
+	return err
 }
 
 func (d ShopData) addTo(body map[string]any) {
