@@ -180,3 +180,70 @@ func TestQueries_ExamineNoMoreThanTheyReturn(t *testing.T) {
 		}
 	}
 }
+
+// Lists by the shop's reference read its index, and no documents that they don't return.
+func TestQueries_ByReferenceReadItsIndex(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	fill(t, w)
+	for range 200 { // of a few events MongoDB reads all
+		w.Insert("events", bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "totalSeats", Value: 1}, {Key: "availableSeats", Value: 1}})
+	}
+	const reference = "order-17"
+	for _, name := range []string{"events", "seatlocks", "bookings"} {
+		collection := w.DB.Collection(name)
+		first, err := mongodb.FirstIDs(w.Ctx(), collection, bson.D{}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := bson.D{{Key: "$set", Value: mongodb.Is("reference", reference)}}
+		if _, err := collection.UpdateMany(w.Ctx(), mongodb.In("_id", first), set); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page := holdfast.Page{Size: 50}
+	for _, c := range []struct {
+		name, collection string
+		want             int
+		list             func() (int, error)
+	}{
+		{"events", "events", 2, func() (int, error) {
+			found, _, err := w.Seats.ListEvents(w.Ctx(), holdfast.EventFilter{Reference: reference}, page)
+			return len(found), err
+		}},
+		{"locks", "seatlocks", 2, func() (int, error) {
+			found, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{Reference: reference}, page)
+			return len(found), err
+		}},
+		{"locks with a status", "seatlocks", 1, func() (int, error) {
+			found, _, err := w.Seats.ListLocks(w.Ctx(), holdfast.LockFilter{Reference: reference, Status: holdfast.LockExpired}, page)
+			return len(found), err
+		}},
+		{"bookings", "bookings", 2, func() (int, error) {
+			found, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{Reference: reference}, page)
+			return len(found), err
+		}},
+		{"bookings with a status", "bookings", 1, func() (int, error) {
+			found, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{Reference: reference, Status: holdfast.BookingExpired}, page)
+			return len(found), err
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			reads := examined(t, w, c.collection, func() {
+				if n, err := c.list(); err != nil || n != c.want {
+					t.Errorf("%d, %v; want %d", n, err, c.want)
+				}
+			})
+			usesIndex := false
+			for _, p := range reads {
+				usesIndex = usesIndex || strings.Contains(p.Plan, "{ reference: 1, status: 1, _id: 1 }")
+				if strings.Contains(p.Plan, "COLLSCAN") || p.Docs > p.Returned || p.Keys > 4*c.want {
+					t.Errorf("examined %d documents and %d keys for %d, by %s: %s", p.Docs, p.Keys, p.Returned, p.Plan, p.Command)
+				}
+			}
+			if !usesIndex {
+				t.Errorf("none of %d reads used the index", len(reads))
+			}
+		})
+	}
+}

@@ -200,9 +200,10 @@ func (a *api) registerBookingChanges() {
 	routeCommandTwice(a, huma.Operation{
 		OperationID: "update-booking", Method: http.MethodPatch, Path: "/api/bookings/{id}", Tags: tags,
 		Summary: "Update the reference and metadata of a booking", Description: "In any status.", Errors: []int{http.StatusNotFound},
+		Metadata: map[string]any{metadataScopeLate: true},
 	}, config.ScopeBooking, func(ctx context.Context, t target, body ShopChange) (*found[bookingBody], error) {
-		change := body.shopData()
-		if err := change.Check("body"); err != nil {
+		change, err := body.shopDataOfKey(ctx)
+		if err != nil {
 			return nil, err
 		}
 		if err := a.requireBooking(ctx, t); err != nil {

@@ -82,7 +82,7 @@ func (a *api) registerChangeRoutes() {
 	route(a, huma.Operation{
 		OperationID: "list-changes", Method: http.MethodGet, Path: "/api/changes", Tags: []string{"Changes"}, Summary: "List changes",
 		Description: "Of locks, bookings, payments, events and seating plans, in an order in which each follows those that it depends on. " +
-			"nextPageToken is there on the last page too, to go on later from there; a page may be empty although more follow, " +
+			"nextPageToken is there on the last page too, to go on later from there; a page may be shorter or empty although more follow, " +
 			"until the token stays the same. No change is skipped, however late its transaction commits. " +
 			"With subject, give eventId and since too: the changes of one lock or booking are looked for among those of its event.",
 		Errors: []int{http.StatusGone}, Metadata: map[string]any{metadataRepeats: "subject"},

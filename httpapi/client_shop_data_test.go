@@ -60,11 +60,25 @@ func TestClient_KeepsReferencesAndMetadata(t *testing.T) {
 		}
 	}
 
+	both := client.ShopDataChange{WithoutMetadata: true, Metadata: change.Metadata}
+	_, lockErr := s.UpdateLock(ctx, lock.ID, both)
+	_, bookingErr := s.UpdateBooking(ctx, booking.ID, both)
+	_, eventErr := s.UpdateEvent(ctx, event.ID, client.EventChange{Name: new("G"), ShopDataChange: both})
+	for what, err := range map[string]error{"lock": lockErr, "booking": bookingErr, "event": eventErr} {
+		if err == nil || client.CodeOf(err) != "" {
+			t.Errorf("metadata is removed and set, of the %s: %v", what, err)
+		}
+	}
+	event, err = s.GetEvent(ctx, event.ID)
+	if want("event not changed", event.ShopData, merged, err); event.Name != "F" {
+		t.Errorf("%+v", event)
+	}
+
 	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{})
 	want("lock not changed", lock.ShopData, merged, err)
 	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new("")})
 	want("without a reference", lock.ShopData, client.ShopData{Metadata: merged.Metadata}, err)
-	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{WithoutMetadata: true})
+	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{WithoutMetadata: true, Metadata: map[string]*string{}})
 	want("with neither", lock.ShopData, client.ShopData{}, err)
 	if _, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new(" A")}); !client.Is(err, client.ValidationFailed) {
 		t.Error(err)

@@ -54,6 +54,27 @@ func TestCreations_ReplayByKey(t *testing.T) {
 	}
 }
 
+// A key belongs to the event that it created: after the deletion the same request creates another one.
+func TestCreations_OfADeletedEvent(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	request := func(key string) fields {
+		return fields{"name": "Ball", "totalSeats": 10, "eventDate": "2027-06-15T10:00:00Z", "idempotencyKey": key}
+	}
+	create := func(key string) answer { return s.want(s.call("POST", "/api/events", request(key)), 201, "") }
+	first, other := create("k"), create("other")
+	s.want(s.call("DELETE", "/api/events/"+first.text("id"), nil), 204, "")
+	second := create("k")
+	if second.header.Get("Idempotent-Replayed") != "" || second.text("id") == first.text("id") {
+		t.Errorf("after the deletion: %v %s", second.header, second.raw)
+	}
+	for made, again := range map[string]answer{second.text("id"): create("k"), other.text("id"): create("other")} {
+		if again.header.Get("Idempotent-Replayed") != "true" || again.text("id") != made {
+			t.Errorf("a repeat of the creation of %s: %v %s", made, again.header, again.raw)
+		}
+	}
+}
+
 func TestUsers_AreFoundByEmail(t *testing.T) {
 	t.Parallel()
 	s := openWithAccess(t)

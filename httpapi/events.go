@@ -45,7 +45,7 @@ type sectionCapacity struct {
 	Capacity int64  `json:"capacity" minimum:"1" maximum:"10000000" doc:"Must not be less than the number of taken seats."`
 }
 
-// eventBodyIn returns newEventBody for the caller, who may not see all of it.
+// eventBodyIn returns newEventBody for the caller: a customer's token gets no reference and no metadata.
 func eventBodyIn(ctx context.Context) func(holdfast.Event) eventBody {
 	return func(e holdfast.Event) eventBody {
 		e.ShopData = shopDataFor(ctx, e.ShopData)
@@ -236,7 +236,8 @@ func (a *api) registerEventRoutes() {
 	})
 	route(a, huma.Operation{
 		OperationID: "delete-event", Method: http.MethodDelete, Path: "/api/events/{id}", Tags: tags, Summary: "Delete an event",
-		Description:   "Only an event without locks, in any status, without blocked seats and without bookings. Streams of the event end.",
+		Description: "Only an event without locks, in any status, without blocked seats and without bookings. Streams of the event end. " +
+			"The idempotency key of its creation may be used again.",
 		DefaultStatus: http.StatusNoContent, Errors: []int{http.StatusNotFound, http.StatusConflict},
 	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*struct{}, error) {
 		return nil, a.Seats.DeleteEvent(ctx, parseID(in.ID))

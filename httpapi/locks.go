@@ -174,9 +174,10 @@ func (a *api) registerLockChanges() {
 	routeCommandTwice(a, huma.Operation{
 		OperationID: "update-lock", Method: http.MethodPatch, Path: "/api/locks/{id}", Tags: tags,
 		Summary: "Update the reference and metadata of a lock", Description: "In any status.", Errors: []int{http.StatusNotFound},
+		Metadata: map[string]any{metadataScopeLate: true},
 	}, config.ScopeBooking, func(ctx context.Context, t target, body ShopChange) (*found[lockBody], error) {
-		change := body.shopData()
-		if err := change.Check("body"); err != nil {
+		change, err := body.shopDataOfKey(ctx)
+		if err != nil {
 			return nil, err
 		}
 		if err := a.requireLock(ctx, t); err != nil {

@@ -88,13 +88,15 @@ const (
 	// metadataTimeout is the key of an operation's own timeout in its metadata, metadataIsLong the key
 	// of an operation that takes no slot, metadataMaxBody the key of its own limit of a body, and
 	// metadataRepeats the key of the query parameter that may be given more than once. The key
-	// metadataStoresNothing marks a POST route that changes nothing.
+	// metadataStoresNothing marks a POST route that changes nothing. metadataScopeLate marks a route for keys that checks the scope
+	// of a customer's token in its handler, after the shape of the request.
 	metadataTimeout = "timeout"
 	metadataIsLong  = "isLong"
 	metadataMaxBody = "maxBody"
 	metadataRepeats = "repeats"
 
 	metadataStoresNothing = "storesNothing"
+	metadataScopeLate     = "scopeLate"
 )
 
 // api holds the routes and the state of their handlers.
@@ -332,8 +334,12 @@ func route[I, O any](a *api, op huma.Operation, scope config.Scope, handle func(
 	isLong, _ := op.Metadata[metadataIsLong].(bool)
 	ownMaxBody, _ := op.Metadata[metadataMaxBody].(int64)
 	op.MaxBodyBytes = -1 // admit limits it
+	admitted := scope
+	if isLate, _ := op.Metadata[metadataScopeLate].(bool); isLate {
+		admitted = scopeCustomer
+	}
 	op.Middlewares = huma.Middlewares{
-		a.admit(admission{scope: scope, maxBody: cmp.Or(ownMaxBody, maxBodyBytes), isLong: isLong}), readableQuery,
+		a.admit(admission{scope: admitted, maxBody: cmp.Or(ownMaxBody, maxBodyBytes), isLong: isLong}), readableQuery,
 	}
 	op.Security = []map[string][]string{{"key": {}}}
 	scopeText := string(scope)

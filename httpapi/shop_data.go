@@ -7,6 +7,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/config"
 )
 
 // ShopBody has the fields of holdfast.ShopData in an answer.
@@ -66,6 +67,16 @@ func (c ShopChange) shopData() holdfast.ShopDataChange {
 		change.Metadata = *c.Metadata.to
 	}
 	return change
+}
+
+// shopDataOfKey returns the change of a lock or a booking, of which a key knows reference and metadata. It refuses a customer's
+// token, once the request has the right shape.
+func (c ShopChange) shopDataOfKey(ctx context.Context) (holdfast.ShopDataChange, error) {
+	change := c.shopData()
+	if err := change.Check("body"); err != nil {
+		return change, err
+	}
+	return change, requireScope(ctx, config.ScopeBooking)
 }
 
 type (

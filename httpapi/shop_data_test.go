@@ -301,7 +301,16 @@ func TestShopData_IsNotForCustomers(t *testing.T) {
 	}
 	for route := range changes {
 		method, path, _ := strings.Cut(route, " ")
-		customer.want(customer.call(method, path, fields{"reference": "A"}), 403, "FORBIDDEN")
+		for _, of := range []string{path, strings.NewReplacer(lock, event, booking.text("id"), event).Replace(path)} { // there is none
+			for _, given := range []fields{{"reference": "A"}, {"metadata": nil}, {}} {
+				customer.want(customer.call(method, of, given), 403, "FORBIDDEN")
+			}
+		}
+		if path != "/api/events/"+event { // of events the scope comes first
+			customer.wantInvalid(customer.call(method, path, fields{"metadata": fields{"a b": "1"}}), "body.metadata.a b")
+			customer.want(customer.call(method, path, fields{"colour": "red"}), 422, "VALIDATION_FAILED")
+			customer.want(customer.call(method, path, "{"), 400, "MALFORMED_REQUEST")
+		}
 	}
 	shop.want(shop.call("PATCH", "/api/events/"+event, fields{"reference": "A"}), 403, "FORBIDDEN")
 	for _, path := range []string{"locks", "bookings", "events"} {

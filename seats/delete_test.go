@@ -1,6 +1,7 @@
 package seats_test
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+	monitor "go.mongodb.org/mongo-driver/v2/event"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
@@ -157,13 +159,12 @@ func toldOf(w *testenv.Env, event holdfast.ID) []holdfast.Change {
 	return told
 }
 
-// Two processes delete an event while their customers lock its seats. Either one of them deletes it, and nobody gets a seat; or somebody
-// has a seat, and nobody deletes it.
+// Two processes delete an event while their customers lock its seats. Either one of them deletes it, and no customer gets a seat; or
+// a customer has a seat, and the event stays.
 func TestDelete_OrALockAndNeverBoth(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	processes := []*testenv.Env{w, testenv.Open(t, w.URI, w.DB.Name())}
-	deletions, sales := 0, 0
 	for round := range 30 {
 		event, wish := w.Event(100), holdfast.Wish{}
 		if round%3 == 0 {
@@ -207,13 +208,61 @@ func TestDelete_OrALockAndNeverBoth(t *testing.T) {
 		if err != nil || stored != int64(locked.Load()) || !isDeleted && !isSold {
 			t.Errorf("%d deletions, %d locks, %d of them stored; the event: %v", deleted.Load(), locked.Load(), stored, getErr)
 		}
-		if isDeleted {
-			deletions++
-		} else {
-			sales++
-		}
 	}
-	t.Logf("%d were deleted, %d sold", deletions, sales)
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A deletion and a lock meet before either of them has committed: the first one counts, and the second one is refused.
+func TestDelete_MeetsALock(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	remove := func(process *testenv.Env, event holdfast.ID) error { return process.Seats.DeleteEvent(w.Ctx(), event) }
+	acquire := func(process *testenv.Env, event holdfast.ID) error {
+		_, _, err := process.Seats.AcquireLock(w.Ctx(), holdfast.LockRequest{EventID: event, UserID: mongodb.NewID(), Seats: 1})
+		return err
+	}
+	for _, c := range []struct {
+		name          string
+		first, second func(*testenv.Env, holdfast.ID) error
+		refusal       holdfast.Code
+	}{
+		{"a deletion, then a lock", remove, acquire, holdfast.CodeEventNotFound},
+		{"a lock, then a deletion", acquire, remove, holdfast.CodeEventHasLocks},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			event := w.Event(5)
+			var isSecond atomic.Bool
+			commits, commit, conflict := make(chan struct{}), make(chan struct{}), make(chan struct{})
+			reached, met := sync.OnceFunc(func() { close(commits) }), sync.OnceFunc(func() { close(conflict) })
+			watch := func(m *monitor.CommandMonitor) *testenv.Env {
+				return testenv.Open(t, w.URI, w.DB.Name(), func(o *mongodb.Options) { o.Monitor = m })
+			}
+			holder := watch(&monitor.CommandMonitor{Started: func(_ context.Context, e *monitor.CommandStartedEvent) {
+				if e.CommandName == "commitTransaction" {
+					reached()
+					<-commit
+				}
+			}})
+			other := watch(&monitor.CommandMonitor{Failed: func(context.Context, *monitor.CommandFailedEvent) {
+				if isSecond.Load() {
+					met()
+				}
+			}})
+			results := [2]chan error{make(chan error, 1), make(chan error, 1)}
+			go func() { results[0] <- c.first(holder, event) }()
+			<-commits
+			isSecond.Store(true)
+			go func() { results[1] <- c.second(other, event) }()
+			<-conflict
+			close(commit)
+			if err := <-results[0]; err != nil {
+				t.Errorf("the first: %v", err)
+			}
+			if err := <-results[1]; !holdfast.HasCode(err, c.refusal) {
+				t.Errorf("the second: %v", err)
+			}
+		})
+	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 

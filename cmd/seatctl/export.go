@@ -116,15 +116,18 @@ func (*exportCmd) run(ctx context.Context, s *session) (int, error) {
 	}
 }
 
-// importCmd creates events. It stops at the first invalid line and reports its
-// number.
+// importCmd creates events. It stops at the first invalid line and reports its number. It leaves out an event that never sells:
+// other software may have stored one, but it can't be created.
 type importCmd struct{}
+
+// errNeverSells says that the sale of an event would end before it begins.
+var errNeverSells = errors.New("saleEndsAt is not later than saleStartsAt, so the event never sells; it was left out")
 
 func (*importCmd) run(ctx context.Context, s *session) (int, error) {
 	const maxLineBytes = 1 << 20
 	input := bufio.NewScanner(s.in)
 	input.Buffer(nil, maxLineBytes)
-	created, existing := 0, 0
+	created, existing, leftOut := 0, 0, 0
 	for n := 1; input.Scan(); n++ {
 		if len(bytes.TrimSpace(input.Bytes())) == 0 {
 			continue
@@ -133,6 +136,9 @@ func (*importCmd) run(ctx context.Context, s *session) (int, error) {
 		switch {
 		case errors.Is(err, seats.ErrEventExists):
 			existing++
+		case errors.Is(err, errNeverSells):
+			leftOut++
+			printError(s.errs, fmt.Errorf("line %d: %w", n, err))
 		case err != nil:
 			return exitFailed, fmt.Errorf("line %d: %w; %d events were created before it", n, err, created)
 		default:
@@ -145,9 +151,14 @@ func (*importCmd) run(ctx context.Context, s *session) (int, error) {
 	type line struct {
 		Created  int `json:"made"`
 		Existing int `json:"wereThere"`
+		LeftOut  int `json:"leftOut"`
 	}
-	lines := []line{{Created: created, Existing: existing}}
-	return exitOK, printRows(s.out, lines, []any{"created", "existed already"}, func(l line) []any { return []any{l.Created, l.Existing} })
+	code := exitOK
+	if leftOut > 0 {
+		code = exitFindings
+	}
+	return code, printRows(s.out, []line{{created, existing, leftOut}}, []any{"created", "existed already", "left out"},
+		func(l line) []any { return []any{l.Created, l.Existing, l.LeftOut} })
 }
 
 func (s *session) importLine(ctx context.Context, text []byte) error {
@@ -168,6 +179,8 @@ func (s *session) importLine(ctx context.Context, text []byte) error {
 		return fmt.Errorf("totalSeats must be 1 to %d, unless the event has a seatingPlanId", holdfast.MaxSeats)
 	case n.MaxSeatsPerUser < 0:
 		return errors.New("maxSeatsPerUser must not be negative")
+	case holdfast.Event{SaleStartsAt: holdfast.Instant(n.SaleStartsAt), SaleEndsAt: holdfast.Instant(n.SaleEndsAt)}.NeverSells():
+		return errNeverSells
 	}
 	status := holdfast.EventStatus(line.Status)
 	switch status {

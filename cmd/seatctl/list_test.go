@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -157,3 +160,36 @@ func TestList_SaysWhatIsWrong(t *testing.T) {
 		})
 	}
 }
+
+// The document for operators lists the filters of each kind.
+func TestList_IsDocumented(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string][]string{}
+	_, rows, _ := strings.Cut(string(text), "| kind | filters |\n|---|---|\n")
+	for line := range strings.Lines(rows) {
+		if !strings.HasPrefix(line, "|") {
+			break
+		}
+		cells := strings.Split(line, "|")
+		for _, kind := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			documented[kind[1]] = []string{}
+			for _, filter := range quoted.FindAllStringSubmatch(cells[2], -1) {
+				documented[kind[1]] = append(documented[kind[1]], strings.TrimPrefix(filter[1], "--"))
+			}
+		}
+	}
+	for name, k := range kinds {
+		if filters, has := documented[name]; !has || !slices.Equal(filters, k.filters) {
+			t.Errorf("%s: documented with %v, has %v", name, filters, k.filters)
+		}
+	}
+	if len(documented) != len(kinds) {
+		t.Errorf("documented are %v", documented)
+	}
+}
+
+var quoted = regexp.MustCompile("`([^`]+)`")

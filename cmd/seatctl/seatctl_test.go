@@ -406,19 +406,18 @@ func invalidEvents(plan string) map[string]string {
 		`{"name":"x","totalSeats":1,"maxSeatsPerUser":-1}`: "maxSeatsPerUser must not be negative",
 		`{"name":"x","totalSeats":1,"colour":"red"}`:       "",
 		`nonsense`: "",
-		`{"name":"x","totalSeats":1,"status":"GONE"}`:                                                           "",
-		`{"id":"x","name":"x","totalSeats":1}`:                                                                  "",
-		`{"name":"x","seatingPlanId":"x"}`:                                                                      "",
-		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"A","capacity":9}]}`:                     "",
-		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"pit","capacity":0}]}`:                   "",
-		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"pit","capacity":10000000}]}`:            "",
-		`{"name":"x","totalSeats":9,"sections":[{"key":"pit","capacity":9}]}`:                                   "",
-		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                                      "",
-		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                                  "",
-		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                                   "",
-		`{"name":"x","totalSeats":9,"saleStartsAt":"2030-01-01T00:00:00Z","saleEndsAt":"2030-01-01T00:00:00Z"}`: "",
-		`{"name":"x","totalSeats":9,"reference":" A"}`:                                                          "",
-		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                                     "",
+		`{"name":"x","totalSeats":1,"status":"GONE"}`:                                                "",
+		`{"id":"x","name":"x","totalSeats":1}`:                                                       "",
+		`{"name":"x","seatingPlanId":"x"}`:                                                           "",
+		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"A","capacity":9}]}`:          "",
+		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"pit","capacity":0}]}`:        "",
+		`{"name":"x","seatingPlanId":"` + plan + `","sections":[{"key":"pit","capacity":10000000}]}`: "",
+		`{"name":"x","totalSeats":9,"sections":[{"key":"pit","capacity":9}]}`:                        "",
+		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                           "",
+		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                       "",
+		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                        "",
+		`{"name":"x","totalSeats":9,"reference":" A"}`:                                               "",
+		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                          "",
 	}
 }
 
@@ -484,4 +483,24 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		})
 	}
 	testenv.CheckInvariants(t, to.DB.Database)
+}
+
+// An event that never sells is left out, and the lines behind it are imported.
+func TestImport_LeavesOutWhatNeverSells(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	line := func(name, start, end string) string {
+		return `{"name":"` + name + `","totalSeats":1,"saleStartsAt":"` + start + `","saleEndsAt":"` + end + `"}` + "\n"
+	}
+	lines := line("same", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.0001Z") + line("earlier", "2030-01-01T00:00:00Z", "2029-01-01T00:00:00Z") +
+		line("later", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.001Z")
+	code, out, errs := ctl(env, lines, "--json", "import")
+	if code != exitFindings || !strings.Contains(out, `"made": 1,`) || !strings.Contains(out, `"leftOut": 2`) ||
+		!strings.Contains(errs, "line 1: saleEndsAt is not later") || !strings.Contains(errs, "line 2: saleEndsAt is not later") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	events, _, err := env.Seats.ListEvents(env.Ctx(), holdfast.EventFilter{}, holdfast.Page{})
+	if err != nil || len(events) != 1 || events[0].Name != "later" {
+		t.Errorf("%+v %v", events, err)
+	}
 }

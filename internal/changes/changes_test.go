@@ -445,6 +445,40 @@ func TestInsert_SplitsWhatIsTooLargeForADocument(t *testing.T) {
 	}
 }
 
+// A page has fewer changes if they are large, but always one: metadata may make a change a hundred times as large as usual.
+func TestList_BoundsTheBytesOfAPage(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := mongodb.NewID()
+	const n, size, most = 120, 40_000, 2 << 20
+	for revision := int64(0); revision < n; {
+		several := changes.Record{EventID: event, At: time.Now()}
+		for range 40 {
+			c := made(event, holdfast.ChangeLockChanged, revision)
+			c.Lock.Metadata = map[string]string{"note": strings.Repeat("x", size)}
+			several.Add(&c)
+			revision++
+		}
+		insert(w, &several)
+	}
+	larger := made(event, holdfast.ChangeLockChanged, n)
+	larger.Lock.Metadata = map[string]string{"note": strings.Repeat("x", most+1)}
+	record(w, larger)
+	number(w)
+	var got []int64
+	var pages []int
+	for at := (changes.Position{Seq: 1}); len(got) <= n; {
+		found, next := list(w, &at, changes.Filter{}, 500)
+		if len(found) == 0 || len(found)*size > most && len(found) > 1 {
+			t.Fatalf("a page of %d changes after pages of %v", len(found), pages)
+		}
+		got, pages, at = append(got, revisions(found)...), append(pages, len(found)), next
+	}
+	if !slices.IsSorted(got) || len(slices.Compact(got)) != n+1 || len(pages) != 4 {
+		t.Errorf("pages of %v with the revisions %v", pages, got)
+	}
+}
+
 // addHistory numbers what waits, and adds 20,000 records behind it, of locks that were created.
 func addHistory(w *testenv.Env, event func() holdfast.ID) {
 	w.T.Helper()

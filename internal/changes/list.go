@@ -122,9 +122,30 @@ const (
 	maxWindows = 10
 )
 
+// maxPageBytes bounds the items of a page, as they are stored; a page has one item at least. In JSON an item may be six times as
+// large, if its texts have to be escaped, and clients bound what they read.
+const maxPageBytes = 2 << 20
+
+// page has the changes of a list.
+type page struct {
+	changes []Placed
+	limit   int
+	bytes   int
+	isFull  bool // a change was left out
+}
+
+// add adds a change of a size in bytes, unless the page is full then.
+func (p *page) add(c Placed, size int) bool {
+	p.isFull = len(p.changes) == p.limit || len(p.changes) > 0 && p.bytes+size > maxPageBytes
+	if !p.isFull {
+		p.changes, p.bytes = append(p.changes, c), p.bytes+size
+	}
+	return !p.isFull
+}
+
 // List returns up to limit changes from a position on, nil for the oldest one, and the position behind them. A
-// page may be empty although more follow: go on until the position stays the same. It refuses with CHANGES_GONE
-// if changes behind the position were removed.
+// page may have fewer changes, or none, although more follow: go on until the position stays the same. It refuses with
+// CHANGES_GONE if changes behind the position were removed.
 //
 // A page is read at one snapshot. With several snapshots the last number could be from a later one than the records,
 // as during an election, and the position would skip changes that were not seen.
@@ -179,21 +200,20 @@ func (l *Log) list(ctx context.Context, given *Position, f Filter, limit int) (f
 		at.Last = max(end-1, from.Seq-1)
 	}
 	next = from
+	all := page{limit: limit}
 	for range maxWindows {
-		if next.Seq > at.Last || len(found) == limit {
+		if next.Seq > at.Last || all.isFull || len(all.changes) == limit {
 			break
 		}
 		last, err := l.endOfWindow(ctx, next.Seq, at.Last, f)
 		if err != nil {
 			return nil, next, err
 		}
-		var more []Placed
-		more, next, err = l.read(ctx, next, last, f, limit-len(found))
-		if found = append(found, more...); err != nil {
+		if next, err = l.read(ctx, next, last, f, &all); err != nil {
 			return nil, next, err
 		}
 	}
-	return found, next, nil
+	return all.changes, next, nil
 }
 
 // disorder is how much the times of records may be out of the order of their numbers, and how much the clock of the
@@ -250,9 +270,8 @@ func numbered(from, last int64) bson.D {
 // batch is how many records are read at once: one of a hot event has hundreds of items.
 const batch = 16
 
-func (l *Log) read(
-	ctx context.Context, from Position, last int64, f Filter, limit int,
-) (found []Placed, next Position, err error) {
+// read adds the changes of the records from a position up to a number, and returns the position behind them.
+func (l *Log) read(ctx context.Context, from Position, last int64, f Filter, all *page) (next Position, err error) {
 	which := []bson.D{numbered(from.Seq, last)}
 	if !f.EventID.IsZero() {
 		which = append(which, mongodb.Is("eventId", f.EventID))
@@ -271,7 +290,7 @@ func (l *Log) read(
 	which = append(which, f.ofSubjects())
 	cursor, err := l.collection().Find(ctx, mongodb.And(which...), options.Find().SetSort(mongodb.Keys("seq")).SetBatchSize(batch))
 	if err != nil {
-		return nil, from, err
+		return from, err
 	}
 	defer cursor.Close(context.WithoutCancel(ctx))
 	for cursor.Next(ctx) {
@@ -279,6 +298,7 @@ func (l *Log) read(
 		if !ok {
 			continue
 		}
+		sizes := itemSizes(cursor.Current, len(r.Items))
 		for i, item := range r.Items {
 			if r.Seq == from.Seq && i < from.Item || len(wanted) > 0 && !wanted[item.Type] {
 				continue
@@ -287,13 +307,23 @@ func (l *Log) read(
 			if !f.has(c) {
 				continue
 			}
-			if len(found) == limit {
-				return found, Position{r.Seq, i}, nil
+			if at := (Position{r.Seq, i}); !all.add(Placed{c, at}, sizes[i]) {
+				return at, nil
 			}
-			found = append(found, Placed{c, Position{r.Seq, i}})
 		}
 	}
-	return found, Position{Seq: last + 1}, cursor.Err()
+	return Position{Seq: last + 1}, cursor.Err()
+}
+
+// itemSizes returns the bytes of each of the n items of a record.
+func itemSizes(record bson.Raw, n int) []int {
+	sizes := make([]int, n)
+	items, _ := record.Lookup("items").ArrayOK()
+	values, _ := items.Values()
+	for i, v := range values[:min(n, len(values))] {
+		sizes[i] = len(v.Value)
+	}
+	return sizes
 }
 
 // decode decodes a record. A record that can't be decoded is left out of each list, and logged once.

@@ -15,6 +15,8 @@ const (
 	creationsName = "idempotencykeys"
 	// creationTTL is how long MongoDB keeps the key of a creation; see holdfast.CreationKey.
 	creationTTL = 24 * time.Hour
+	// maxCreation is more than the time from a document's date to the last attempt of its transaction.
+	maxCreation = time.Hour
 )
 
 // Collections returns the collections of this package: the keys of Create, and the version of the schema.
@@ -86,8 +88,12 @@ func (db *DB) insertKey(ctx context.Context, c Creation) error {
 // ForgetCreation removes the key of the creation of a document, in the caller's transaction. createdAt is the document's date
 // by the clock of the process that created it; zero means that it is not known.
 func (db *DB) ForgetCreation(ctx context.Context, id holdfast.ID, createdAt time.Time) error {
-	since := createdAt.Add(-time.Minute) // so that few keys are read: no index has the document
-	_, err := db.Collection(creationsName).DeleteMany(ctx, And(Is("createdAt", bson.D{{Key: "$gte", Value: since}}), Is("createdId", id)))
+	which := Is("createdId", id)
+	if !createdAt.IsZero() { // few keys are read then: no index has the document
+		since, until := createdAt.Add(-time.Minute), createdAt.Add(maxCreation)
+		which = And(Is("createdAt", bson.D{{Key: "$gte", Value: since}, {Key: "$lte", Value: until}}), which)
+	}
+	_, err := db.Collection(creationsName).DeleteMany(ctx, which)
 	return err
 }
 

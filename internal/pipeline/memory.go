@@ -55,7 +55,8 @@ func (m *memory) recall(id ID) store.Known {
 }
 
 // keep caches an event, with its occupancy and due locks if they are given. The caller must not use the occupancy after
-// that.
+// that. It leaves out the event's metadata, of which there may be 41 KB: only Change needs it, and that never decides on a
+// cached event.
 func (m *memory) keep(e inventory.Event, seats *seating.Occupancy, due []inventory.Lock) {
 	if m.off {
 		return
@@ -65,6 +66,7 @@ func (m *memory) keep(e inventory.Event, seats *seating.Occupancy, due []invento
 	if m.events == nil || len(m.events) >= maxRemembered {
 		m.events, m.seats = make(map[ID]remembered), 0
 	}
+	e.Metadata = nil
 	r := remembered{e, seats, due}
 	if size := r.size(); size > 0 && m.seats+size > maxRememberedSeats {
 		m.dropAllButEvents()

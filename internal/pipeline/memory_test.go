@@ -44,6 +44,19 @@ func TestMemory_RecallsNothingWhereThereIsNoEventOrItIsOff(t *testing.T) {
 	}
 }
 
+func TestMemory_LeavesOutMetadata(t *testing.T) {
+	var m memory
+	data := holdfast.ShopData{Reference: "R", Metadata: map[string]string{"a": "1"}}
+	event := inventory.Event{Event: holdfast.Event{ID: ID{1}, ShopData: data}}
+	m.keep(event, nil, nil)
+	if e := m.recall(ID{1}).Event; e.Metadata != nil || e.Reference != "R" {
+		t.Errorf("cached with %+v", e.ShopData)
+	}
+	if !event.SameShopData(data) {
+		t.Errorf("the caller's event has %+v", event.ShopData)
+	}
+}
+
 func TestMemory_IsBounded(t *testing.T) {
 	var m memory
 	var id ID

@@ -48,6 +48,7 @@ func (s *Store) DueLocks(ctx context.Context, after After, limit int) ([]DueLock
 		mongodb.Match(lockSchema),
 		mongodb.Sort("expiresAt", "_id"),
 		mongodb.Limit(limit),
+		mongodb.Only("eventId", "expiresAt"),
 	})
 	return all(docs, func(d lockDoc) DueLock {
 		return DueLock{ID: d.ID, EventID: d.EventID, ExpiresAt: bson.NewDateTimeFromTime(d.ExpiresAt)}
@@ -98,7 +99,7 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 		mongodb.Match(duePending, bookingSchema, after.filter("paymentExpiresAt")),
 		mongodb.Sort("paymentExpiresAt", "_id"),
 		mongodb.Limit(limit),
-		withoutDone,
+		dueFields,
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)
@@ -106,6 +107,9 @@ func (s *Store) DuePending(ctx context.Context, after After, limit int) ([]DueBo
 	found, _, err := s.withLocks(ctx, docs)
 	return found, err
 }
+
+// dueFields are the fields of a booking that say whether it is due, and of which event.
+var dueFields = mongodb.Only("seatLockId", "eventId", sourceEvent, "paymentExpiresAt")
 
 var duePending = mongodb.And(mongodb.Is("status", string(holdfast.BookingPending)), mongodb.Passed("paymentExpiresAt"))
 
@@ -123,7 +127,7 @@ func (s *Store) DueInitiated(ctx context.Context, after ID, limit int) (found []
 			bookingSchema),
 		mongodb.Sort("_id"),
 		mongodb.Limit(limit),
-		mongodb.Only("seatLockId", "eventId", sourceEvent),
+		dueFields,
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, mongodb.Translate(err)
@@ -168,9 +172,11 @@ func (s *Store) withLocks(ctx context.Context, docs []bookingDoc) ([]DueBooking,
 	return found, locks, nil
 }
 
-// readLocks reads locks by ID, with the database's clock. It also returns which of them are corrupt.
+// readLocks reads locks by ID, without metadata, and with the database's clock. It also returns which of them are corrupt.
 func (s *Store) readLocks(ctx context.Context, lockIDs []ID) (byID map[ID]lockDoc, corrupt map[ID]bool, err error) {
-	docs, err := mongodb.All[bson.Raw](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", lockIDs)), mongodb.WithNow})
+	docs, err := mongodb.All[bson.Raw](ctx, s.locks(), mongo.Pipeline{
+		mongodb.Match(mongodb.In("_id", lockIDs)), project(withoutMetadata(lockRules)), mongodb.WithNow,
+	})
 	byID, corrupt = make(map[ID]lockDoc, len(docs)), map[ID]bool{}
 	for _, raw := range docs {
 		var d lockDoc

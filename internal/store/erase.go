@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -18,7 +19,7 @@ import (
 func (s *Store) LocksToEnd(ctx context.Context, c Customer, after ID, limit int) ([]DueLock, error) {
 	docs, err := mongodb.All[lockDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("userId", c.ID), mongodb.Is("status", string(holdfast.LockActive)), due, c.own(), lockSchema, behind(after)),
-		mongodb.Sort("_id"), mongodb.Limit(limit),
+		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.Only("eventId"),
 	})
 	return all(docs, func(d lockDoc) DueLock { return DueLock{ID: d.ID, EventID: d.EventID} }), mongodb.Translate(err)
 }
@@ -28,7 +29,7 @@ func (s *Store) LocksToEnd(ctx context.Context, c Customer, after ID, limit int)
 func (s *Store) BookingsToEnd(ctx context.Context, c Customer, after ID, limit int) (due []DueBooking, last ID, isLive bool, err error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("userId", c.ID), mongodb.In("status", openStatuses), c.own(), bookingSchema, behind(after)),
-		mongodb.Sort("_id"), mongodb.Limit(limit), withoutDone, mongodb.WithNow,
+		mongodb.Sort("_id"), mongodb.Limit(limit), dueFields, mongodb.WithNow,
 	})
 	if err != nil || len(docs) == 0 {
 		return nil, ID{}, false, mongodb.Translate(err)
@@ -66,6 +67,7 @@ func (d bookingDoc) isDue(locks map[ID]lockDoc) bool {
 func (s *Store) HoldsLock(ctx context.Context, c Customer) (bool, error) {
 	_, found, err := mongodb.First[lockDoc](ctx, s.locks(), mongo.Pipeline{
 		mongodb.Match(mongodb.Is("userId", c.ID), mongodb.Is("status", string(holdfast.LockActive)), notDue, c.own(), lockSchema),
+		mongodb.Only("eventId"),
 	})
 	return found, mongodb.Translate(err)
 }
@@ -78,7 +80,7 @@ func (s *Store) EraseLocks(ctx context.Context, c Customer, batch int) (int, err
 	}}}
 	filter := mongodb.And(mongodb.Is("userId", c.ID), c.toErase(keyField, hashField), hasEnded)
 	return s.erase(ctx, s.locks(), filter, batch, func(ctx context.Context, filter bson.D) (int, error) {
-		docs, err := allValid[lockDoc](ctx, s.locks(), &lockRules, mongodb.Match(filter), mongodb.WithNow)
+		docs, err := allValid[lockDoc](ctx, s.locks(), &lockRules, mongodb.Match(filter), project(withoutMetadata(lockRules)), mongodb.WithNow)
 		records, lockIDs := recordsByEvent{}, make([]ID, 0, len(docs))
 		for _, d := range docs {
 			lock := d.lock()
@@ -103,14 +105,16 @@ func (s *Store) EraseLocks(ctx context.Context, c Customer, batch int) (int, err
 func (s *Store) EraseBookings(ctx context.Context, c Customer, batch int) (int, error) {
 	filter := mongodb.And(mongodb.Is("userId", c.ID), c.toErase())
 	return s.erase(ctx, s.bookings(), filter, batch, func(ctx context.Context, filter bson.D) (int, error) {
-		docs, err := allValid[bookingDoc](ctx, s.bookings(), &bookingRules, mongodb.Match(filter), mongodb.WithNow)
+		docs, err := allValid[bookingDoc](ctx, s.bookings(), &bookingRules,
+			mongodb.Match(filter), project(withoutMetadata(bookingRules)), mongodb.WithNow)
 		if err != nil {
 			return 0, err
 		}
-		_, locks, err := s.withLocks(ctx, docs)
+		isOver := func(d bookingDoc) bool { return !d.Status.IsOpen() }
+		_, locks, err := s.withLocks(ctx, slices.DeleteFunc(slices.Clone(docs), isOver))
 		records, bookingIDs := recordsByEvent{}, make([]ID, 0, len(docs))
 		for _, d := range docs {
-			if d.Status.IsOpen() && !d.isDue(locks) {
+			if !isOver(d) && !d.isDue(locks) {
 				continue
 			}
 			b := d.booking()

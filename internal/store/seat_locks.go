@@ -11,8 +11,8 @@ import (
 )
 
 // EachSeatLock reads an event with all locks that take its seats, at one snapshot. begin receives the event, and the
-// occupancy of a seated one without locks; visit receives each lock with the state of its seats, by the database's clock.
-// If the snapshot is read again, both are called again. It refuses with EVENT_NOT_FOUND, and as begin does.
+// occupancy of a seated one without locks; visit receives each lock, without its metadata, with the state of its seats, by
+// the database's clock. If the snapshot is read again, both are called again. It refuses with EVENT_NOT_FOUND, and as begin does.
 func (s *Store) EachSeatLock(
 	ctx context.Context, eventID ID, begin func(holdfast.Event, *seating.Occupancy) error, visit func(holdfast.Lock, holdfast.SeatState),
 ) error {
@@ -40,9 +40,10 @@ func (s *Store) EachSeatLock(
 	return err
 }
 
+// eachTakingLock reads the locks that take seats of an event, without metadata.
 func (s *Store) eachTakingLock(ctx context.Context, eventID ID, visit func(lockDoc)) error {
 	taking := mongodb.And(mongodb.Is("eventId", eventID), mongodb.In("status", holdfast.TakingStatuses()))
-	return mongodb.EachRaw(ctx, s.locks(), taking, bson.D{}, unionPage, func(doc bson.Raw) error {
+	return mongodb.EachRaw(ctx, s.locks(), taking, withoutMetadata(lockRules), unionPage, func(doc bson.Raw) error {
 		if !lockRules.Holds(doc) {
 			return nil
 		}

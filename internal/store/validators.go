@@ -110,6 +110,29 @@ var paymentRules = mongodb.Schema{
 	},
 }
 
+// withoutMetadata is a projection of the fields that a schema has. It leaves out metadata, which may be a hundred times as
+// large as the rest of a document; only metadata that breaks the schema stays, so that the document is read as corrupt.
+func withoutMetadata(schema mongodb.Schema) bson.D {
+	metadata := "$" + shopMetadata
+	isDocument := bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: metadata}}, "object"}}}
+	isText := bson.D{{Key: "$eq", Value: bson.A{bson.D{{Key: "$type", Value: "$$this.v"}}, "string"}}}
+	values := bson.D{{Key: "$objectToArray", Value: bson.D{{Key: "$cond", Value: bson.A{isDocument, metadata, bson.D{}}}}}}
+	hasTexts := bson.D{{Key: "$allElementsTrue", Value: bson.A{
+		bson.D{{Key: "$map", Value: bson.D{{Key: "input", Value: values}, {Key: "in", Value: isText}}}},
+	}}}
+	isValid := bson.D{{Key: "$and", Value: bson.A{isDocument, hasTexts}}}
+	fields := bson.D{}
+	for _, f := range schema.Fields {
+		if f.Name != shopMetadata {
+			fields = append(fields, bson.E{Key: f.Name, Value: 1})
+		}
+	}
+	return append(fields, bson.E{Key: shopMetadata, Value: bson.D{{Key: "$cond", Value: bson.A{isValid, "$$REMOVE", metadata}}}})
+}
+
+// project is the stage of a projection.
+func project(fields bson.D) bson.D { return bson.D{{Key: "$project", Value: fields}} }
+
 // hasAsManySeats is asManySeats in Go.
 func hasAsManySeats(doc bson.Raw) bool {
 	named, isList := doc.Lookup(seatIDsField).ArrayOK()

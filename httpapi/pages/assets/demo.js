@@ -47,7 +47,7 @@ function logRequest(method, path, body, outcome) {
 
 // Customer
 
-// A guest has no account: the tab's cart is who holds the seats.
+// A guest has no account: the holder of the seats is the cart of the tab.
 session.holder ??= `cart-${randomHex()}`;
 saveSession();
 setText(byID("customer"), session.holder);

@@ -72,10 +72,11 @@ export function seats(of) {
   return el("span", { title: places.join(", ") }, `${text}: `, el("span", { className: "soft", textContent: shown }));
 }
 
-// shopLines returns the lines of what a shop keeps with an event, a lock or a booking.
+// shopLines returns the lines of what a shop keeps with an event, a lock or a booking. A shop's key may be a name that Holdfast
+// uses too, so keys have a prefix.
 export const shopLines = ({ reference, metadata = {} }) => [
   ["Reference", reference ?? "none"],
-  ...Object.entries(metadata).map(([key, value]) => [key, el("span", { textContent: value })]),
+  ...Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, el("span", { textContent: value })]),
 ];
 
 // lines is a list of names and values.

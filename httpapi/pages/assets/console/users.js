@@ -6,7 +6,7 @@ import { confirmAction, showToast } from "../feedback.js";
 import { count, lines, time } from "./format.js";
 import { bookingColumns, lockColumns, shortList } from "./lists.js";
 import { act, callIfExists, card, field, form, kindCard, load } from "./parts.js";
-import { setTitle } from "./router.js";
+import { goTo, setTitle } from "./router.js";
 
 export async function userPage(page) {
   setTitle("User");
@@ -27,10 +27,10 @@ export async function userPage(page) {
   });
 }
 
-// userForm sends what the operator has changed.
+// userForm sends what the operator has changed. The server checks the address: a browser's check refuses some that are valid.
 function userForm(user, done) {
   const name = el("input", { name: "name", value: user.name, required: true, maxLength: 200, autocomplete: "off" });
-  const email = el("input", { name: "email", type: "email", value: user.email, required: true, maxLength: 254, autocomplete: "off" });
+  const email = el("input", { name: "email", value: user.email, required: true, maxLength: 254, autocomplete: "off", spellcheck: false });
   return form({ className: "fields", "aria-label": "Change the user" }, async () => {
     const change = { ...(name.value !== user.name && { name: name.value }), ...(email.value !== user.email && { email: email.value }) };
     if (Object.keys(change).length === 0) return showToast("Nothing was changed.");
@@ -41,10 +41,15 @@ function userForm(user, done) {
   }, field("Name", name, "body.name"), field("E-mail", email, "body.email"), el("button", { className: "primary", textContent: "Save" }));
 }
 
-// holderPage is the page of a customer without a user.
+// holderPage is the page of a customer without a user. Without a holder it asks for one: lists without a filter have all customers.
 export function holderPage(page) {
   setTitle("Holder");
   const { holder = "" } = page.query;
+  if (holder === "") {
+    const text = el("input", { name: "holder", required: true, maxLength: 256, autocomplete: "off", spellcheck: false });
+    return page.root.append(card("Holder", [], form({ className: "fields" }, () => goTo("holders", { holder: text.value }),
+      field("Holder", text), el("button", { className: "primary", textContent: "Show" }))));
+  }
   page.root.append(kindCard("Holder", holder, [], el("p", { className: "soft", textContent: "A customer of the shop without a user." })));
   showLists(page, { holder });
   page.root.append(eraseCard(page, "/api/holders/erase", { holder }, holderPage));
