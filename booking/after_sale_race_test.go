@@ -321,7 +321,8 @@ func TestRace_ALatePaymentAndWhatComesAfterIt(t *testing.T) {
 			return err
 		})
 		do("change", func(p *testenv.Env) error {
-			_, _, err := p.Bookings.ChangeBooking(w.Ctx(), b.ID, holdfast.BookingChange{Seats: 2, Payment: charge("more "+b.ID.String(), 1), Key: "key"})
+			change := holdfast.BookingChange{Seats: 2, Payment: charge("more "+b.ID.String(), 1), Key: "key"}
+			_, _, err := p.Bookings.ChangeBooking(w.Ctx(), b.ID, change)
 			return err
 		})
 		do("transfer", func(p *testenv.Env) error {
