@@ -143,6 +143,22 @@ func wantRisingRevisions(t *testing.T, w *testenv.Env) {
 	}
 }
 
+func cancelEvent(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report {
+	t.Helper()
+	canceller := &expiry.Canceller{Sweeper: w.Sweeper}
+	runID, err := canceller.Ask(w.Ctx(), eventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := w.Run(holdfast.EndedByEventCancel)
+	run.ID = runID
+	report, err := canceller.Run(w.Ctx(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
 // An event is cancelled, with its bookings, while they are changed, transferred and paid late. Nothing of it is left, and all
 // money has to go back.
 func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
@@ -161,7 +177,7 @@ func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
 		}
 	}
 	const bookings = 12
-	began := make(chan struct{}, 3*bookings)
+	began := make(chan struct{}, 6*bookings)
 	for n := range bookings {
 		b, process := sell(w, eventID, paid(seatsOf(2, holdfast.Wish{}), charge(fmt.Sprint("sale ", n), 100))), []*testenv.Env{w, other}[n%2]
 		late := bookingIn(t, w, eventID, "EXPIRED")
@@ -187,22 +203,10 @@ func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
 	for range bookings {
 		<-began
 	}
-	canceller := &expiry.Canceller{Sweeper: other.Sweeper}
-	runID, err := canceller.Ask(w.Ctx(), eventID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		for range began { //nolint:revive // the changes need not wait
-		}
-	}()
-	run := w.Run(holdfast.EndedByEventCancel)
-	run.ID = runID
-	report, err := canceller.Run(w.Ctx(), run)
+	report := cancelEvent(t, other, eventID)
 	all.Wait()
-	close(began)
-	if err != nil || report.Errors > 0 || report.Applied < bookings {
-		t.Errorf("the run ended as %+v, %v", report, err)
+	if report.Errors > 0 || report.Applied < bookings {
+		t.Errorf("the run ended as %+v", report)
 	}
 	listed, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: &eventID}, holdfast.Page{Size: 100})
 	if err != nil || len(listed) != 2*bookings {
