@@ -76,7 +76,7 @@ var scenarios = []scenario{
 	{"one more", cardGood, onSale, 1, []result{kept}, &change{seats: 2, card: cardGood, want: []result{kept}}},
 	{"one more, declined", cardGood, onSale, 1, []result{kept}, &change{seats: 2, card: cardDeclined, want: []result{nothing}}},
 	{"one more, sold out", cardGood, full, 2, []result{kept}, &change{seats: 3, card: cardGood, want: []result{nothing}}},
-	{expires, cardGood, onSale, 1, []result{kept}, &change{seats: 3, card: cardGood, want: []result{nothing, kept}}}, // after Holdfast has changed it
+	{expires, cardGood, onSale, 1, []result{kept}, &change{seats: 3, card: cardGood, want: []result{nothing, kept}}},
 	{"two of three given back", cardGood, onSale, 3, []result{partly}, &change{seats: 1, card: cardGood}},
 }
 
