@@ -143,6 +143,22 @@ func wantRisingRevisions(t *testing.T, w *testenv.Env) {
 	}
 }
 
+func cancelEvent(t *testing.T, w *testenv.Env, eventID holdfast.ID) expiry.Report {
+	t.Helper()
+	canceller := &expiry.Canceller{Sweeper: w.Sweeper}
+	runID, err := canceller.Ask(w.Ctx(), eventID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := w.Run(holdfast.EndedByEventCancel)
+	run.ID = runID
+	report, err := canceller.Run(w.Ctx(), run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
 // An event is cancelled, with its bookings, while they are changed, transferred and paid late. Nothing of it is left, and all
 // money has to go back.
 func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
@@ -161,7 +177,7 @@ func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
 		}
 	}
 	const bookings = 12
-	began := make(chan struct{}, 3*bookings)
+	began := make(chan struct{}, 6*bookings)
 	for n := range bookings {
 		b, process := sell(w, eventID, paid(seatsOf(2, holdfast.Wish{}), charge(fmt.Sprint("sale ", n), 100))), []*testenv.Env{w, other}[n%2]
 		late := bookingIn(t, w, eventID, "EXPIRED")
@@ -187,22 +203,10 @@ func TestRace_AfterTheSaleAndTheEventIsCancelled(t *testing.T) {
 	for range bookings {
 		<-began
 	}
-	canceller := &expiry.Canceller{Sweeper: other.Sweeper}
-	runID, err := canceller.Ask(w.Ctx(), eventID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go func() {
-		for range began { //nolint:revive // the changes need not wait
-		}
-	}()
-	run := w.Run(holdfast.EndedByEventCancel)
-	run.ID = runID
-	report, err := canceller.Run(w.Ctx(), run)
+	report := cancelEvent(t, other, eventID)
 	all.Wait()
-	close(began)
-	if err != nil || report.Errors > 0 || report.Applied < bookings {
-		t.Errorf("the run ended as %+v, %v", report, err)
+	if report.Errors > 0 || report.Applied < bookings {
+		t.Errorf("the run ended as %+v", report)
 	}
 	listed, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{EventID: &eventID}, holdfast.Page{Size: 100})
 	if err != nil || len(listed) != 2*bookings {
@@ -288,6 +292,116 @@ func TestAfterSale_UnknownUsersGetNothing(t *testing.T) {
 	got, replayed, err := users.Bookings.TransferBooking(w.Ctx(), b.ID, holdfast.BookingTransfer{UserID: mongodb.NewID(), Key: "key"})
 	if err != nil || replayed {
 		t.Errorf("the key of a refused transfer: %+v, %t, %v", got, replayed, err)
+	}
+	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// An expired booking is paid late while others change, transfer and cancel it.
+func TestRace_ALatePaymentAndWhatComesAfterIt(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	eventID := eventWithLatePayments(t, w, 1000)
+	allowed := []holdfast.Code{"", cancelled, expired, holdfast.CodeInvalid, holdfast.CodeBookingConfirmed, holdfast.CodeBookingNotPayable}
+	ends := map[string]int{}
+	for n := range 30 {
+		b := bookingIn(t, w, eventID, []string{"EXPIRED", "due"}[n%2])
+		var all sync.WaitGroup
+		do := func(what string, act func(p *testenv.Env) error) {
+			for _, process := range []*testenv.Env{w, other} {
+				all.Go(func() {
+					if err := act(process); !slices.Contains(allowed, holdfast.CodeOf(err)) || err != nil && holdfast.CodeOf(err) == "" {
+						t.Errorf("%s: %v", what, err)
+					}
+				})
+			}
+		}
+		do("late payment", func(p *testenv.Env) error {
+			_, err := p.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge(b.ID.String(), 100))
+			return err
+		})
+		do("another late payment", func(p *testenv.Env) error {
+			_, err := p.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge("other "+b.ID.String(), 100))
+			return err
+		})
+		do("change", func(p *testenv.Env) error {
+			change := holdfast.BookingChange{Seats: 2, Payment: charge("more "+b.ID.String(), 1), Key: "key"}
+			_, _, err := p.Bookings.ChangeBooking(w.Ctx(), b.ID, change)
+			return err
+		})
+		do("transfer", func(p *testenv.Env) error {
+			_, _, err := p.Bookings.TransferBooking(w.Ctx(), b.ID, holdfast.BookingTransfer{Holder: "guest"})
+			return err
+		})
+		if n%3 == 0 {
+			do("cancel", func(p *testenv.Env) error { _, err := p.Bookings.CancelBooking(w.Ctx(), b.ID); return err })
+		}
+		all.Wait()
+		now := w.Booking(b.ID)
+		ends[fmt.Sprint(now.Status, " ", now.Seats, " ", now.Holder, " ", len(now.Payments))]++
+		if !now.Late {
+			t.Errorf("%+v", now)
+		}
+	}
+	t.Log(ends)
+	testenv.CheckInvariants(t, w.DB.Database)
+	wantRisingRevisions(t, w)
+}
+
+// Of several sales with one key there is one, and of several requests with one charge one gets it.
+func TestRace_OneSaleForAKeyAndForACharge(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	other := testenv.Open(t, w.URI, w.DB.Name())
+	eventID := w.Event(1000)
+	for n := range 15 {
+		once := paid(seatsOf(2, holdfast.Wish{}), charge(fmt.Sprint("key ", n), 100))
+		once.EventID, once.UserID, once.Key = eventID, mongodb.NewID(), "key"
+		contested := charge(fmt.Sprint("contested ", n), 100)
+		sold, open := sell(w, eventID, seatsOf(1, holdfast.Wish{})), bookingIn(t, w, eventID, "PAYMENT_PENDING")
+		var all sync.WaitGroup
+		var mu sync.Mutex
+		made, got := map[holdfast.ID]int{}, 0
+		note := func(b holdfast.Booking, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				made[b.ID]++
+			} else {
+				t.Error(err)
+			}
+		}
+		noteCharge := func(b holdfast.Booking, err error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && slices.Contains(b.Accepted(), contested.PaymentID()) {
+				got++
+			} else if !holdfast.HasCode(err, holdfast.CodePaymentReferenceUsed) {
+				t.Errorf("%+v, %v", b, err)
+			}
+		}
+		for _, p := range []*testenv.Env{w, other} {
+			for range 3 {
+				all.Go(func() { b, _, err := p.Bookings.Sell(w.Ctx(), once); note(b, err) })
+			}
+			for range 2 {
+				all.Go(func() {
+					r := paid(seatsOf(1, holdfast.Wish{}), contested)
+					r.EventID, r.UserID = eventID, mongodb.NewID()
+					b, _, err := p.Bookings.Sell(w.Ctx(), r)
+					noteCharge(b, err)
+				})
+			}
+		}
+		all.Go(func() {
+			b, _, err := other.Bookings.ChangeBooking(w.Ctx(), sold.ID, holdfast.BookingChange{Seats: 2, Payment: contested})
+			noteCharge(b, err)
+		})
+		all.Go(func() { b, err := w.Bookings.ConfirmBooking(w.Ctx(), open.ID, contested); noteCharge(b, err) })
+		all.Wait()
+		if len(made) != 1 || got != 1 {
+			t.Errorf("with one key there are the sales %v, and %d got the charge", made, got)
+		}
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
@@ -595,4 +597,35 @@ func TestSell_RefusalsLeaveNothing(t *testing.T) {
 		})
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+}
+
+// A CONFIRMED booking that other software wrote, in the source's own shape, is changed and transferred like any other.
+func TestAfterSale_OfABookingInTheShapeOfTheSource(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID, user := w.Event(10), mongodb.NewID()
+	lock := w.Acquire(eventID, 2, testenv.Soon())
+	w.Set("seatlocks", lock.ID, bson.D{{Key: "status", Value: "CONSUMED"}, {Key: "userId", Value: user}})
+	id := mongodb.NewID()
+	w.Insert("bookings", bson.D{
+		{Key: "_id", Value: id}, {Key: "user", Value: user}, {Key: "event", Value: eventID}, {Key: "seats", Value: bson.A{"2"}},
+		{Key: "status", Value: "CONFIRMED"}, {Key: "seatLockId", Value: lock.ID}, {Key: "paymentExpiresAt", Value: time.Now()},
+	})
+	change := holdfast.BookingChange{Seats: 3, Payment: charge("more", 10)}
+	b, _, err := w.Bookings.ChangeBooking(w.Ctx(), id, change)
+	if err != nil || b.Seats != 3 || len(b.Payments) != 1 || w.Lock(lock.ID).Seats != 3 {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	if b, _, err = w.Bookings.TransferBooking(w.Ctx(), id, holdfast.BookingTransfer{Holder: "guest"}); err != nil || b.Holder != "guest" {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	wantSame(t, w, b)
+	n, err := w.DB.Collection("bookings").CountDocuments(w.Ctx(), bson.D{{Key: "user", Value: user}})
+	if err != nil || n != 0 {
+		t.Errorf("%d bookings name the giver, %v", n, err)
+	}
+	wantCancelled(t, w, id, map[holdfast.ID]int64{change.Payment.PaymentID(): 10})
+	if available, _ := w.Available(eventID); available != 10 {
+		t.Errorf("%d seats are available", available)
+	}
 }

@@ -39,90 +39,110 @@ func (l *commitLog) transactions() int {
 	return len(l.sent)
 }
 
+// lostCommits makes the commits of a process fail, in one of two ways.
+type lostCommits struct {
+	*testenv.Env
+	operator *testenv.Env // its own connections, which do not fail
+	sent     *commitLog
+	how      bson.D
+}
+
+// while runs act while commits are lost, until the queue settles the outcome by another transaction.
+func (l lostCommits) while(act func() error) {
+	l.T.Helper()
+	before := l.sent.transactions()
+	off := l.operator.FailCommands("commitTransaction", "alwaysOn", l.how)
+	answered := make(chan error, 1)
+	go func() { answered <- act() }()
+	testenv.WaitFor(l.T, func() bool { return l.sent.transactions() >= before+2 })
+	if len(answered) > 0 {
+		l.T.Error("answered before the outcome was known")
+	}
+	off()
+	if err := <-answered; err != nil {
+		l.T.Errorf("answered %v", err)
+	}
+}
+
 // The reply of a commit is lost, and the commit happened or did not. The queue finds out which: a change with its payment and
 // its part, a transfer, and a sale have one effect, and an answer without an error.
 func TestAfterSale_AnUnknownOutcomeHasOneEffect(t *testing.T) {
 	t.Parallel()
-	var commits commitLog
+	sent := &commitLog{}
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) {
 		o.CommitTimeout = 100 * time.Millisecond
-		o.Monitor = &event.CommandMonitor{Started: commits.note}
+		o.Monitor = &event.CommandMonitor{Started: sent.note}
 	})
-	operator := testenv.Open(t, w.URI, w.DB.Name()) // its own connections, which do not fail
-	for name, failure := range map[string]bson.D{
+	lost := lostCommits{Env: w, operator: testenv.Open(t, w.URI, w.DB.Name()), sent: sent}
+	for name, how := range map[string]bson.D{
 		"applied but not answered": {{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "timeout"}}}},
 		"not applied":              {{Key: "closeConnection", Value: true}},
 	} {
-		// whileLost runs act while commits are lost, until the queue settles the outcome by another transaction.
-		whileLost := func(act func() error) {
-			t.Helper()
-			before := commits.transactions()
-			off := operator.FailCommands("commitTransaction", "alwaysOn", failure)
-			answered := make(chan error, 1)
-			go func() { answered <- act() }()
-			testenv.WaitFor(t, func() bool { return commits.transactions() >= before+2 })
-			if len(answered) > 0 {
-				t.Error("answered before the outcome was known")
-			}
-			off()
-			if err := <-answered; err != nil {
-				t.Errorf("answered %v", err)
-			}
-		}
+		lost.how = how
 		eventID := w.Event(10)
-		t.Run(name+", a change", func(t *testing.T) {
-			for _, key := range []string{"key", ""} {
-				b := sell(w, eventID, paid(seatsOf(1, holdfast.Wish{}), charge(name+key, 100)))
-				change := holdfast.BookingChange{
-					Seats: 2, Payment: charge(name+key+" more", 50), Refund: &holdfast.PartRequest{Amount: 30}, Key: key,
-				}
-				var got holdfast.Booking
-				whileLost(func() (err error) { got, _, err = w.Bookings.ChangeBooking(w.Ctx(), b.ID, change); return err })
-				again, _, err := w.Bookings.ChangeBooking(w.Ctx(), b.ID, change)
-				if err != nil || again.Revision != b.Revision+1 || !reflect.DeepEqual(again, got) || len(again.Payments) != 2 {
-					t.Errorf("got %+v, again %+v, %v", got, again, err)
-				}
-				if p := payment(w, b.Payments[0].ID); len(p.Refunds) != 1 || p.Revision != 1 {
-					t.Errorf("the payment is %+v", p)
-				}
-				wantCancelled(t, w, b.ID, map[holdfast.ID]int64{b.Payments[0].ID: 100, change.Payment.PaymentID(): 50})
-			}
-		})
-		t.Run(name+", a transfer", func(t *testing.T) {
-			for _, key := range []string{"key", ""} {
-				b := sell(w, eventID, seatsOf(1, holdfast.Wish{}))
-				transfer := holdfast.BookingTransfer{Holder: "guest", Key: key}
-				var got holdfast.Booking
-				whileLost(func() (err error) { got, _, err = w.Bookings.TransferBooking(w.Ctx(), b.ID, transfer); return err })
-				if now := w.Booking(b.ID); now.Revision != b.Revision+1 || !reflect.DeepEqual(now, got) || now.Holder != "guest" {
-					t.Errorf("got %+v, is %+v", got, now)
-				}
-				n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "bookingId", Value: b.ID}})
-				if err != nil || n != 2 {
-					t.Errorf("%d locks, %v", n, err)
-				}
-				wantCancelled(t, w, b.ID, nil)
-			}
-		})
-		t.Run(name+", a sale", func(t *testing.T) {
-			for _, key := range []string{"key", ""} {
-				r := paid(seatsOf(2, holdfast.Wish{}), charge(name+key+" sale", 100))
-				r.EventID, r.UserID, r.Key = eventID, mongodb.NewID(), key
-				var got holdfast.Booking
-				whileLost(func() (err error) { got, _, err = w.Bookings.Sell(w.Ctx(), r); return err })
-				list, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{UserID: &r.UserID}, holdfast.Page{Size: 10})
-				if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0], got) || payment(w, r.Charge.PaymentID()).BookingID != got.ID {
-					t.Errorf("got %+v, there are %+v, %v", got, list, err)
-				}
-				wantSame(t, w, got)
-				wantCancelled(t, w, got.ID, map[holdfast.ID]int64{r.Charge.PaymentID(): 100})
-			}
-		})
+		for _, key := range []string{"key", ""} {
+			t.Run(name+", with the key "+key, func(t *testing.T) {
+				lost.wantOneChange(t, eventID, name, key)
+				lost.wantOneTransfer(t, eventID, key)
+				lost.wantOneSale(t, eventID, name, key)
+			})
+		}
 		if available, _ := w.Available(eventID); available != 10 {
 			t.Errorf("%d seats are available", available)
 		}
 	}
 	wantRisingRevisions(t, w)
+}
+
+func (l lostCommits) wantOneChange(t *testing.T, eventID holdfast.ID, name, key string) {
+	t.Helper()
+	w := l.Env
+	b := sell(w, eventID, paid(seatsOf(1, holdfast.Wish{}), charge(name+key, 100)))
+	change := holdfast.BookingChange{
+		Seats: 2, Payment: charge(name+key+" more", 50), Refund: &holdfast.PartRequest{Amount: 30}, Key: key,
+	}
+	var got holdfast.Booking
+	l.while(func() (err error) { got, _, err = w.Bookings.ChangeBooking(w.Ctx(), b.ID, change); return err })
+	again, _, err := w.Bookings.ChangeBooking(w.Ctx(), b.ID, change)
+	if err != nil || again.Revision != b.Revision+1 || !reflect.DeepEqual(again, got) || len(again.Payments) != 2 {
+		t.Errorf("got %+v, again %+v, %v", got, again, err)
+	}
+	if p := payment(w, b.Payments[0].ID); len(p.Refunds) != 1 || p.Revision != 1 {
+		t.Errorf("the payment is %+v", p)
+	}
+	wantCancelled(t, w, b.ID, map[holdfast.ID]int64{b.Payments[0].ID: 100, change.Payment.PaymentID(): 50})
+}
+
+func (l lostCommits) wantOneTransfer(t *testing.T, eventID holdfast.ID, key string) {
+	t.Helper()
+	w := l.Env
+	b := sell(w, eventID, seatsOf(1, holdfast.Wish{}))
+	transfer := holdfast.BookingTransfer{Holder: "guest", Key: key}
+	var got holdfast.Booking
+	l.while(func() (err error) { got, _, err = w.Bookings.TransferBooking(w.Ctx(), b.ID, transfer); return err })
+	if now := w.Booking(b.ID); now.Revision != b.Revision+1 || !reflect.DeepEqual(now, got) || now.Holder != "guest" {
+		t.Errorf("got %+v, is %+v", got, now)
+	}
+	n, err := w.DB.Collection("seatlocks").CountDocuments(w.Ctx(), bson.D{{Key: "bookingId", Value: b.ID}})
+	if err != nil || n != 2 {
+		t.Errorf("%d locks, %v", n, err)
+	}
+	wantCancelled(t, w, b.ID, nil)
+}
+
+func (l lostCommits) wantOneSale(t *testing.T, eventID holdfast.ID, name, key string) {
+	t.Helper()
+	w := l.Env
+	r := paid(seatsOf(2, holdfast.Wish{}), charge(name+key+" sale", 100))
+	r.EventID, r.UserID, r.Key = eventID, mongodb.NewID(), key
+	var got holdfast.Booking
+	l.while(func() (err error) { got, _, err = w.Bookings.Sell(w.Ctx(), r); return err })
+	list, _, err := w.Bookings.ListBookings(w.Ctx(), holdfast.BookingFilter{UserID: &r.UserID}, holdfast.Page{Size: 10})
+	if err != nil || len(list) != 1 || !reflect.DeepEqual(list[0], got) || payment(w, r.Charge.PaymentID()).BookingID != got.ID {
+		t.Errorf("got %+v, there are %+v, %v", got, list, err)
+	}
+	wantSame(t, w, got)
+	wantCancelled(t, w, got.ID, map[holdfast.ID]int64{r.Charge.PaymentID(): 100})
 }
 
 // A part has no queue: its caller learns that the outcome is unknown, and asks again with the same key.

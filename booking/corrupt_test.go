@@ -177,3 +177,39 @@ func TestCorrupt_BookingWithAnotherListOfPayments(t *testing.T) {
 		})
 	}
 }
+
+// What is refunded of a payment is also in the list of its booking. While the booking is corrupt, it can't be noted.
+func TestCorrupt_ARefundWaitsForItsBooking(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	eventID := w.Event(10)
+	for name, refund := range map[string]func(id, part holdfast.ID) (holdfast.Payment, error){
+		"all of it": func(id, _ holdfast.ID) (holdfast.Payment, error) {
+			return w.Bookings.RefundPayment(w.Ctx(), id, "back")
+		},
+		"its last part": func(id, part holdfast.ID) (holdfast.Payment, error) {
+			return w.Bookings.RefundedPart(w.Ctx(), id, part, "back")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := sell(w, eventID, paid(seatsOf(1, holdfast.Wish{}), charge(name, 100)))
+			p, _, err := w.Bookings.RefundPart(w.Ctx(), b.Payments[0].ID, 100, "")
+			if err == nil {
+				_, err = w.Bookings.CancelBooking(w.Ctx(), b.ID)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.Set("bookings", b.ID, bson.D{{Key: "paymentReference", Value: 5}})
+			_, err = refund(p.ID, p.Refunds[0].ID)
+			wantCode(t, err, holdfast.CodeUnavailable)
+			wantDue(t, payment(w, p.ID), holdfast.PaymentRefundDue, 100)
+			w.Set("bookings", b.ID, bson.D{{Key: "paymentReference", Value: name}})
+			if p, err = refund(p.ID, p.Refunds[0].ID); err != nil {
+				t.Error(err)
+			}
+			wantDue(t, p, holdfast.PaymentRefunded, 0)
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
 )
@@ -42,7 +43,7 @@ func TestRefundPart_UntilNothingIsLeft(t *testing.T) {
 	wantCode(t, err, holdfast.CodeIdempotencyKeyReused)
 	p = part(20, "")
 	wantDue(t, p, holdfast.PaymentAccepted, 50)
-	first, second := p.Refunds[0].ID, p.Refunds[1].ID
+	first := p.Refunds[0].ID
 	for _, amount := range []int64{0, -1, 51} {
 		_, _, err = w.Bookings.RefundPart(w.Ctx(), id, amount, "")
 		wantCode(t, err, holdfast.CodeInvalid)
@@ -72,24 +73,35 @@ func TestRefundPart_UntilNothingIsLeft(t *testing.T) {
 		}
 	}
 	testenv.CheckInvariants(t, w.DB.Database)
+	wantRefundedToTheEnd(t, w, b.ID, p, at)
+}
 
-	wantCancelled(t, w, b.ID, map[holdfast.ID]int64{id: 70}) // with the part that is DUE
-	if p, err = w.Bookings.RefundedPart(w.Ctx(), id, second, "back-2"); err != nil {
+// wantRefundedToTheEnd cancels the booking of a payment of 100, of which 30 were refunded and 20 are DUE, and refunds the rest.
+func wantRefundedToTheEnd(t *testing.T, w *testenv.Env, booking holdfast.ID, p holdfast.Payment, at *changes.Position) {
+	t.Helper()
+	id, second := p.ID, p.Refunds[1].ID
+	wantCancelled(t, w, booking, map[holdfast.ID]int64{id: 70}) // with the part that is DUE
+	p, err := w.Bookings.RefundedPart(w.Ctx(), id, second, "back-2")
+	if err != nil {
 		t.Fatal(err)
 	}
 	wantDue(t, p, holdfast.PaymentRefundDue, 50)
-	wantDue(t, part(50, ""), holdfast.PaymentRefundDue, 50) // a part of it, apart
+	p, _, err = w.Bookings.RefundPart(w.Ctx(), id, 50, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantDue(t, p, holdfast.PaymentRefundDue, 50) // the part is of what is due already
 	p, err = w.Bookings.RefundPayment(w.Ctx(), id, "rest")
 	if err != nil || p.Refunds[2].Status != holdfast.RefundDone || p.Refunds[2].Reference != "rest" {
 		t.Errorf("%+v, %v", p, err)
 	}
 	wantDue(t, p, holdfast.PaymentRefunded, 0)
-	if listed := w.Booking(b.ID).Payments; len(listed) != 1 || listed[0].Status != holdfast.PaymentRefunded {
+	if listed := w.Booking(booking).Payments; len(listed) != 1 || listed[0].Status != holdfast.PaymentRefunded {
 		t.Errorf("the booking lists %+v", listed)
 	}
 	_, _, err = w.Bookings.RefundPart(w.Ctx(), id, 1, "")
 	wantCode(t, err, holdfast.CodeInvalid)
-	list, _ = changesSince(w, at)
+	list, _ := changesSince(w, at)
 	want := []string{"booking.cancelled", "lock.released", "payment.refund_due", "payment.refund_due", "payment.refunded", "payment.refunded"}
 	if told := types(list); !slices.Equal(told, want) {
 		t.Errorf("told %v", told)

@@ -275,7 +275,7 @@ func TestQueries_OfRefundsThatAreDueUseIndexes(t *testing.T) {
 	for n := range 3000 {
 		p := bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "reference", Value: fmt.Sprint(n)}, {Key: "part", Value: ""},
 			{Key: "bookingId", Value: mongodb.NewID()}, {Key: "eventId", Value: other}, {Key: "status", Value: "ACCEPTED"},
-			{Key: "amount", Value: 100}, {Key: "updatedAt", Value: time.Now()}}
+			{Key: "amount", Value: 100}, {Key: "updatedAt", Value: longAgo.Add(time.Duration(n) * time.Second)}}
 		if n%100 == 0 {
 			booking = mongodb.NewID()
 			p[3].Value, p[4].Value = booking, event
@@ -310,16 +310,28 @@ func TestQueries_OfRefundsThatAreDueUseIndexes(t *testing.T) {
 		{"of an event", list(holdfast.PaymentFilter{RefundDue: true, EventID: &event}, 30), 90},
 		{"of a booking", list(holdfast.PaymentFilter{RefundDue: true, BookingID: &booking}, 1), 60},
 		{"of a reference", list(holdfast.PaymentFilter{RefundDue: true, Reference: "100"}, 1), 60},
+		{"the first page", func() {
+			got, next, err := w.Bookings.ListPayments(w.Ctx(), holdfast.PaymentFilter{RefundDue: true}, holdfast.Page{Size: 10})
+			if err != nil || len(got) != 10 || next == "" {
+				t.Errorf("%d payments, %q, %v", len(got), next, err)
+			}
+		}, 25},
 		{"their number", func() {
 			if due, err := w.Store.RefundsDue(w.Ctx(), 0); err != nil || due.Count != 60 {
 				t.Errorf("%+v, %v", due, err)
 			}
 		}, 60},
 		{"the oldest", func() {
-			if got, err := w.Store.OldestRefundsDue(w.Ctx(), 10); err != nil || len(got) != 10 {
+			got, err := w.Store.OldestRefundsDue(w.Ctx(), 10)
+			if err != nil || len(got) != 10 {
 				t.Errorf("%d payments, %v", len(got), err)
 			}
-		}, 60},
+			for i, p := range got { // they are of both kinds
+				if want := fmt.Sprint(50*i - i%2*50 + i%2); p.Reference != want {
+					t.Errorf("payment %d is %q, want %q", i, p.Reference, want)
+				}
+			}
+		}, 10},
 	} {
 		reads := examined(t, w, "payments", c.do)
 		if len(reads) == 0 {

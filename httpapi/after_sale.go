@@ -169,9 +169,10 @@ type newSale struct {
 		EventID string `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"The event of the path, or absent."`
 		CustomerBody
 		WishBody
-		KeyBody
 		ChargeBody
 		ShopTerms
+
+		IdempotencyKey string `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"One of the customer's locks."`
 	}
 }
 

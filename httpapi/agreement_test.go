@@ -22,6 +22,18 @@ func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 		}
 		return s.want(s.call("POST", "/api/bookings", request), 201, "").text("id")
 	}
+	sold := func(reference string) string {
+		t.Helper()
+		sale := fields{"holder": cart, "seats": 2, "paymentReference": reference, "amount": 100}
+		return s.want(s.call("POST", "/api/events/"+event+"/sales", sale), 201, "").text("id")
+	}
+	partOf := func(payment string) string {
+		t.Helper()
+		p := s.want(s.call("POST", "/api/payments/"+payment+"/refunds", fields{"amount": 1}), 201, "")
+		return p.body["refunds"].([]any)[0].(map[string]any)["id"].(string)
+	}
+	first, second := sold("first"), sold("second")
+	part := partOf(paymentOf("first"))
 	inAnHour := time.Now().Add(time.Hour).Format(time.RFC3339Nano) // finer than a millisecond
 	pending := fields{"paymentTtlSeconds": 900}
 	for _, c := range []struct {
@@ -46,6 +58,19 @@ func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 		{"POST", "/api/bookings/" + newBooking(pending) + "/confirm", "/api/bookings/", nil},
 		{"POST", "/api/bookings/" + newBooking(pending) + "/cancel", "/api/bookings/", nil},
 		{"POST", "/api/bookings/" + newBooking(nil) + "/cancel", "/api/bookings/", nil},
+		{"POST", "/api/events/" + event + "/sales", "/api/bookings/", fields{"userId": user, "seats": 1, "paymentReference": "sold"}},
+		{"POST", "/api/events/" + event + "/sales", "/api/bookings/", fields{"holder": cart, "seats": 1, "metadata": fields{"a": "1"}}},
+		{"PUT", "/api/bookings/" + newBooking(nil) + "/seats", "/api/bookings/", fields{"seats": 3}},
+		{"PUT", "/api/bookings/" + newBooking(pending) + "/seats", "/api/bookings/", fields{"seats": 1}},
+		{"PUT", "/api/bookings/" + first + "/seats", "/api/bookings/", fields{"seats": 1, "refund": fields{"amount": 50}}},
+		{"PUT", "/api/bookings/" + first + "/seats", "/api/bookings/", fields{"seats": 3, "payment": fields{"paymentReference": "more"}}},
+		{"POST", "/api/bookings/" + first + "/transfer", "/api/bookings/", fields{"userId": user}},
+		{"POST", "/api/bookings/" + first + "/transfer", "/api/bookings/", fields{"holder": "b"}},
+		{"POST", "/api/payments/" + paymentOf("first") + "/refunds", "/api/payments/", fields{"amount": 2}},
+		{"POST", "/api/payments/" + paymentOf("first") + "/refunds/" + part + "/refunded", "/api/payments/", fields{"refundReference": "r"}},
+		{"POST", "/api/bookings/" + first + "/cancel", "/api/bookings/", nil},
+		{"POST", "/api/payments/" + paymentOf("first") + "/refunded", "/api/payments/", fields{"refundReference": "r"}},
+		{"PUT", "/api/bookings/" + second + "/seats", "/api/bookings/", fields{"seats": 2}},
 	} {
 		t.Run(c.method+" "+c.path, func(t *testing.T) {
 			s := s.in(t)

@@ -26,13 +26,13 @@ type bookingBody struct {
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Payments []listedPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. For keys only."`
-	Places   []placeBody         `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
+	Payments []bookingPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. For keys only."`
+	Places   []placeBody          `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
 	ShopBody
 }
 
-// listedPaymentBody is a payment in the list of its booking.
-type listedPaymentBody struct {
+// bookingPaymentBody is a payment in the list of its booking.
+type bookingPaymentBody struct {
 	ID     string `json:"id"`
 	Status string `json:"status" enum:"ACCEPTED,REFUND_DUE,REFUNDED"`
 	Amount *int64 `json:"amount,omitempty"`
@@ -47,9 +47,9 @@ func (a *api) bookingBody(ctx context.Context, b holdfast.Booking) bookingBody {
 }
 
 func newBookingBody(b holdfast.Booking, places []placeBody) bookingBody {
-	var payments []listedPaymentBody
+	var payments []bookingPaymentBody
 	for _, p := range b.Payments {
-		payments = append(payments, listedPaymentBody{p.ID.String(), string(p.Status), p.Amount})
+		payments = append(payments, bookingPaymentBody{p.ID.String(), string(p.Status), p.Amount})
 	}
 	return bookingBody{
 		Payments:         payments,

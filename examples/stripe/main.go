@@ -121,6 +121,10 @@ var pages = template.Must(template.New("").Parse(`
 {{else}}<p>Nothing is on sale.{{end}}{{end}}
 {{define "order"}}{{template "head"}}<h1>Your order</h1>
 {{if eq .State "sold"}}<p>{{.Seats}} seats are yours.
+<form method="post" action="/orders/{{or .Of .ID}}/changes"><input type="hidden" name="change" value="{{.Change}}">
+<p><label>Seats <input name="seats" type="number" min="1" max="10" value="{{.Seats}}"></label>
+<label>Card <select name="payment_method"><option value="pm_card_visa">Visa<option value="pm_card_chargeDeclined">declined</select></label>
+<button>Change</button></form>
 {{else if eq .State "ended"}}<p>The order has ended: {{.Reason}}. No money was taken, or it is on its way back. <a href="/">Try again</a>
 {{else}}<p>The order is in progress.{{if .BankURL}} <a href="{{.BankURL}}">Continue at your bank</a>.{{end}}
 <meta http-equiv="refresh" content="5">{{end}}{{end}}`))
@@ -165,7 +169,15 @@ func (s *shop) showOrder(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	s.show(w, "order", o)
+	if o.State == sold { // the booking may have other seats by now
+		if b, err := s.holdfast.GetBooking(r.Context(), o.BookingID); err == nil && b.Status == "CONFIRMED" {
+			o.Seats = b.Seats
+		}
+	}
+	s.show(w, "order", struct {
+		order
+		Change string
+	}{o, rand.Text()})
 }
 
 func setting(name, byDefault string) string { return cmp.Or(os.Getenv(name), byDefault) }
@@ -228,6 +240,7 @@ func run() error {
 	mux.HandleFunc("GET /{$}", s.showSale)
 	mux.HandleFunc("POST /orders", s.checkout)
 	mux.HandleFunc("GET /orders/{id}", s.showOrder)
+	mux.HandleFunc("POST /orders/{id}/changes", s.change)
 	mux.HandleFunc("POST /stripe", s.stripeEvent)
 	server := &http.Server{
 		Addr: setting("SHOP_ADDR", "127.0.0.1:8090"), Handler: http.NewCrossOriginProtection().Handler(mux), ReadTimeout: callTimeout,

@@ -21,6 +21,7 @@ type result string
 
 const (
 	kept     result = "kept"     // captured, and the booking is CONFIRMED
+	partly   result = "partly"   // so, and a part of it was given back
 	nothing  result = "nothing"  // never captured
 	refunded result = "refunded" // captured, and given back
 )
@@ -32,6 +33,7 @@ const (
 	refuses   = "refuses late"    // so have those of its bookings
 	cancelled = "to be cancelled" // by an operator, before a capture
 	soldOut   = "sold out"
+	full      = "sold out by one order"
 )
 
 // scenario is an order of a round, and what may become of it: the first of want, or the others if the shop is killed or calls fail.
@@ -39,28 +41,43 @@ type scenario struct {
 	name, card, event string
 	seats             int
 	want              []result
+	then              *change // after the sale
+}
+
+// change is how many seats an order gets after its sale, with which card, and what becomes of the payment for that, if there is one.
+type change struct {
+	cart  string // its own; "" in the table
+	seats int
+	card  string
+	want  []result
 }
 
 const (
 	otherTab = "cancelled in another tab"
 	expired  = "the authorization expires"
+	expires  = "the authorization of a change expires"
 	giveUp   = "tickets given back"
 )
 
 var scenarios = []scenario{
-	{"sale", cardGood, onSale, 2, []result{kept}},
-	{"declined", cardDeclined, onSale, 2, []result{nothing}},
-	{"asks the bank", cardBank, onSale, 1, []result{kept}},
-	{"the bank refuses", cardBankFails, onSale, 1, []result{nothing}},
-	{"late, accepted", cardGood, accepts, 2, []result{kept, nothing}},
-	{"late, refused", cardGood, refuses, 2, []result{nothing}},
-	{"no such card", "pm_unknown", onSale, 1, []result{nothing}},
-	{"no seats", cardGood, soldOut, 2, []result{nothing}},
-	{otherTab, cardGood, onSale, 1, []result{nothing, refunded}},                   // before it is confirmed
-	{expired, cardGood, onSale, 1, []result{nothing, kept}},                        // after it is confirmed
-	{giveUp, cardGood, onSale, 3, []result{refunded}},                              // after the sale
-	{"event cancelled", cardGood, cancelled, 1, []result{refunded, kept, nothing}}, // before one of the two is captured
-	{"event cancelled", cardGood, cancelled, 2, []result{refunded, kept, nothing}},
+	{"sale", cardGood, onSale, 2, []result{kept}, nil},
+	{"declined", cardDeclined, onSale, 2, []result{nothing}, nil},
+	{"asks the bank", cardBank, onSale, 1, []result{kept}, nil},
+	{"the bank refuses", cardBankFails, onSale, 1, []result{nothing}, nil},
+	{"late, accepted", cardGood, accepts, 2, []result{kept, nothing}, nil},
+	{"late, refused", cardGood, refuses, 2, []result{nothing}, nil},
+	{"no such card", "pm_unknown", onSale, 1, []result{nothing}, nil},
+	{"no seats", cardGood, soldOut, 2, []result{nothing}, nil},
+	{otherTab, cardGood, onSale, 1, []result{nothing, refunded}, nil},                   // before it is confirmed
+	{expired, cardGood, onSale, 1, []result{nothing, kept}, nil},                        // after it is confirmed
+	{giveUp, cardGood, onSale, 3, []result{refunded}, nil},                              // after the sale
+	{"event cancelled", cardGood, cancelled, 1, []result{refunded, kept, nothing}, nil}, // before one of the two is captured
+	{"event cancelled", cardGood, cancelled, 2, []result{refunded, kept, nothing}, nil},
+	{"one more", cardGood, onSale, 1, []result{kept}, &change{seats: 2, card: cardGood, want: []result{kept}}},
+	{"one more, declined", cardGood, onSale, 1, []result{kept}, &change{seats: 2, card: cardDeclined, want: []result{nothing}}},
+	{"one more, sold out", cardGood, full, 2, []result{kept}, &change{seats: 3, card: cardGood, want: []result{nothing}}},
+	{expires, cardGood, onSale, 1, []result{kept}, &change{seats: 3, card: cardGood, want: []result{nothing, kept}}},
+	{"two of three given back", cardGood, onSale, 3, []result{partly}, &change{seats: 1, card: cardGood}},
 }
 
 // round is all scenarios at the same time.
@@ -69,6 +86,8 @@ type round struct {
 	rng    *lockedRand
 	events map[string]string   // their IDs
 	carts  map[string]scenario // by the order's ID
+	// changes are those of carts that have one, by its ID.
+	changes map[string]scenario
 
 	webhooks       sync.WaitGroup
 	undelivered    atomic.Int64
@@ -99,15 +118,21 @@ func (r *round) first(what string) bool {
 // newRound makes the events, and says what happens at the calls of the shop.
 func newRound(t *testing.T, rng *lockedRand) *round {
 	t.Helper()
-	r := &round{world: newWorld(t), rng: rng, carts: map[string]scenario{}}
+	r := &round{world: newWorld(t), rng: rng, carts: map[string]scenario{}, changes: map[string]scenario{}}
 	r.events = map[string]string{
 		onSale:    r.createEvent(100, client.LatePaymentsRefused),
 		accepts:   r.createEvent(100, client.LatePaymentsAccepted),
 		refuses:   r.createEvent(100, client.LatePaymentsRefused),
 		cancelled: r.createEvent(100, client.LatePaymentsRefused),
 		soldOut:   r.createEvent(1, client.LatePaymentsRefused),
+		full:      r.createEvent(2, client.LatePaymentsRefused),
 	}
 	for _, s := range scenarios {
+		if s.then != nil {
+			then := *s.then
+			then.cart, s.then = cryptorand.Text(), &then
+			r.changes[then.cart] = s
+		}
 		r.carts[cryptorand.Text()] = s
 	}
 	r.fake.isSold = r.isSold
@@ -174,6 +199,17 @@ func (r *round) before(call string, body []byte) []byte {
 				r.Error(err)
 			}
 		}
+	case strings.HasSuffix(call, "/seats"):
+		var change struct{ Payment *client.Charge }
+		if err := json.Unmarshal(body, &change); err != nil {
+			r.Error(err)
+		}
+		if change.Payment == nil {
+			break
+		}
+		if intent, _ := r.fake.snapshot(change.Payment.Reference); intent.Status != "requires_capture" && !r.isDecided(intent) {
+			r.Errorf("a change without money: %s is %s", intent.ID, intent.Status)
+		}
 	case strings.HasSuffix(call, "/capture"):
 		r.beforeCapture()
 	}
@@ -187,7 +223,7 @@ func (r *round) beforeCapture() {
 		if intent.Status != "requires_capture" || !r.isSold(id) {
 			continue
 		}
-		if s.name == expired && r.first(expired) {
+		if s.name == expired && r.first(expired) || r.changes[intent.Metadata["order"]].name == expires && r.first(expires) {
 			r.fake.expire(id)
 		}
 		if s.event == cancelled && r.first(cancelled) {
@@ -265,12 +301,18 @@ func (r *round) customer(cart string, s scenario) {
 	for range 1 + r.rng.intN(4)/3 {
 		r.buy(cart, r.events[s.event], email, s.card, s.seats)
 	}
-	if s.name != giveUp {
+	if s.name != giveUp && s.then == nil {
 		return
 	}
 	sells := poll(quietTimeout, func() bool { o, _ := r.order(cart); return o.State == sold })
 	if !sells {
 		r.Errorf("%s: not sold", s.name)
+		return
+	}
+	if s.then != nil {
+		for range 1 + r.rng.intN(4)/3 {
+			r.change(cart, s.then)
+		}
 		return
 	}
 	o, _ := r.order(cart)
@@ -286,6 +328,11 @@ func (r *round) left() string {
 			return "an order: " + s.name
 		}
 	}
+	for cart, s := range r.changes {
+		if o, found := r.order(cart); !found || o.State == open {
+			return "a change: " + s.name
+		}
+	}
 	if r.eventCancelled.Load() {
 		filter := client.Filter{EventID: new(r.events[cancelled]), Status: new("CONFIRMED")}
 		for _, err := range r.operator.ListBookings(r.Context(), filter) {
@@ -296,8 +343,8 @@ func (r *round) left() string {
 		}
 	}
 	for _, event := range r.events {
-		if len(r.payments(client.PaymentFilter{EventID: &event, Status: new("REFUND_DUE")})) > 0 {
-			return "a payment that is REFUND_DUE"
+		if len(r.payments(client.PaymentFilter{EventID: &event, RefundDue: true})) > 0 {
+			return "a payment of which something is due"
 		}
 	}
 	if r.hasOpenOrders() {
@@ -313,42 +360,32 @@ func (r *round) left() string {
 // It returns what became of each order.
 func (r *round) check() map[string]result {
 	r.Helper()
-	results, paid := map[string]result{}, map[string]bool{}
+	results := map[string]result{}
 	for _, id := range r.fake.intentIDs() {
 		intent, refunds := r.fake.snapshot(id)
 		cart := intent.Metadata["order"]
 		if o, _ := r.order(cart); id != o.IntentID {
 			// The shop was killed, or Stripe failed, before the ID was saved. Then an intent may be left that has no money.
 			if intent.Status != "requires_confirmation" || len(r.payments(client.PaymentFilter{Reference: &id})) > 0 {
-				r.Errorf("%s: one more intent, which is %s", r.carts[cart].name, intent.Status)
+				r.Errorf("%s: one more intent, which is %s", r.nameOf(cart), intent.Status)
 			}
 			continue
 		}
 		results[cart] = r.checkIntent(intent, refunds)
-		paid[id] = results[cart] == kept
 	}
 	for cart, s := range r.carts {
-		if _, hasIntent := results[cart]; !hasIntent {
-			results[cart] = nothing
-		}
-		if !slices.Contains(s.want, results[cart]) {
-			r.Errorf("%s: %s, want %v", s.name, results[cart], s.want)
-		}
-		o, _ := r.order(cart)
-		if results[cart] == kept && o.State != sold || results[cart] == nothing && o.State != ended {
-			r.Errorf("%s: the order is %s, and the money %s", s.name, o.State, results[cart])
-		}
+		r.checkOrder(s.name, cart, s.want, results)
 	}
-	for _, event := range r.events {
-		for b, err := range r.operator.ListBookings(r.Context(), client.Filter{EventID: &event, Status: new("CONFIRMED")}) {
-			if err != nil {
-				r.Fatal(err)
+	for cart, s := range r.changes {
+		if s.then.want == nil { // it gives back, and has no intent
+			if o, _ := r.order(cart); o.State != sold {
+				r.Errorf("%s: the change is %s: %s", s.name, o.State, o.Reason)
 			}
-			if !paid[b.PaymentReference] {
-				r.Errorf("confirmed without money: booking %s, payment %q", b.ID, b.PaymentReference)
-			}
+			continue
 		}
+		r.checkOrder(s.name+", the change", cart, s.then.want, results)
 	}
+	r.checkBookings()
 	r.fake.mu.Lock()
 	defer r.fake.mu.Unlock()
 	for _, v := range r.fake.violations {
@@ -357,36 +394,99 @@ func (r *round) check() map[string]result {
 	return results
 }
 
+func (r *round) nameOf(cart string) string {
+	if s, isChange := r.changes[cart]; isChange {
+		return s.name + ", the change"
+	}
+	return r.carts[cart].name
+}
+
+// checkOrder compares what became of an order's money with what is wanted, and with the order's state.
+func (r *round) checkOrder(name, cart string, want []result, results map[string]result) {
+	if _, hasIntent := results[cart]; !hasIntent {
+		results[cart] = nothing
+	}
+	if !slices.Contains(want, results[cart]) {
+		r.Errorf("%s: %s, want %v", name, results[cart], want)
+	}
+	o, _ := r.order(cart)
+	isKept := results[cart] == kept || results[cart] == partly
+	if isKept && o.State != sold || results[cart] == nothing && o.State != ended {
+		r.Errorf("%s: the order is %s, and the money %s", name, o.State, results[cart])
+	}
+}
+
+// checkBookings checks that each CONFIRMED booking has as many seats as the money that was kept for it pays for.
+func (r *round) checkBookings() {
+	for _, event := range r.events {
+		for b, err := range r.operator.ListBookings(r.Context(), client.Filter{EventID: &event, Status: new("CONFIRMED")}) {
+			if err != nil {
+				r.Fatal(err)
+			}
+			var money int64
+			for _, p := range r.payments(client.PaymentFilter{BookingID: &b.ID, Status: new("ACCEPTED")}) {
+				intent, refunds := r.fake.snapshot(p.Reference)
+				money += intent.AmountReceived
+				for _, refund := range refunds {
+					money -= refund.Amount
+				}
+			}
+			if money != b.Seats*price {
+				r.Errorf("booking %s has %d seats, and %d was kept for it: %+v", b.ID, b.Seats, money, b)
+			}
+		}
+	}
+}
+
 // checkIntent compares an intent with its booking and its payment at Holdfast.
 func (r *round) checkIntent(intent fakeIntent, refunds []fakeRefund) result {
-	name := fmt.Sprintf("%s (%s)", r.carts[intent.Metadata["order"]].name, intent.ID)
+	name := fmt.Sprintf("%s (%s)", r.nameOf(intent.Metadata["order"]), intent.ID)
 	booking, err := r.operator.GetBooking(r.Context(), intent.Metadata["booking"])
 	if err != nil {
 		r.Fatal(err)
 	}
-	isSold := booking.Status == "CONFIRMED" && booking.PaymentReference == intent.ID
 	payments := r.payments(client.PaymentFilter{Reference: &intent.ID})
 	if len(payments) > 1 {
 		r.Errorf("%s: payments %+v", name, payments)
 	}
+	var p client.Payment
+	if len(payments) == 1 {
+		p = payments[0]
+	}
+	isSold := booking.Status == "CONFIRMED" && p.Status == "ACCEPTED"
+	isLeft := func() result {
+		r.Errorf("%s is %s; booking %+v, payments %+v, refunds %+v", name, intent.Status, booking, payments, refunds)
+		return nothing
+	}
 	switch {
-	case intent.Status == "canceled":
-		if isSold || len(refunds) > 0 || len(payments) == 1 && (payments[0].Status != "REFUNDED" || payments[0].RefundReference != intent.ID) {
-			r.Errorf("%s is void; booking %+v, payments %+v, refunds %+v", name, booking, payments, refunds)
+	case intent.Status == "canceled" && isSold && len(p.Refunds) == 1: // a change that was undone
+		if part := p.Refunds[0]; part.Amount != intent.Amount || part.RefundReference != intent.ID || len(refunds) > 0 {
+			return isLeft()
 		}
 		return nothing
-	case intent.Status == "succeeded" && len(refunds) == 0:
-		if !isSold || len(payments) != 1 || payments[0].Status != "ACCEPTED" {
-			r.Errorf("%s is captured; booking %+v, payments %+v", name, booking, payments)
+	case intent.Status == "canceled":
+		if isSold || len(refunds) > 0 || p.Status != "" && (p.Status != "REFUNDED" || p.RefundReference != intent.ID) {
+			return isLeft()
+		}
+		return nothing
+	case intent.Status == "succeeded" && isSold:
+		if len(refunds) != len(p.Refunds) {
+			return isLeft()
+		}
+		for _, part := range p.Refunds {
+			if !slices.ContainsFunc(refunds, func(f fakeRefund) bool { return f.ID == part.RefundReference && f.Amount == part.Amount }) {
+				return isLeft()
+			}
+		}
+		if len(refunds) > 0 {
+			return partly
 		}
 		return kept
-	case intent.Status == "succeeded":
-		if isSold || len(refunds) != 1 || refunds[0].Amount != intent.Amount || len(payments) != 1 ||
-			payments[0].Status != "REFUNDED" || payments[0].RefundReference != refunds[0].ID {
-			r.Errorf("%s is refunded; booking %+v, payments %+v, refunds %+v", name, booking, payments, refunds)
+	case intent.Status == "succeeded" && len(refunds) == 1:
+		if refunds[0].Amount != intent.Amount || p.Status != "REFUNDED" || p.RefundReference != refunds[0].ID {
+			return isLeft()
 		}
 		return refunded
 	}
-	r.Errorf("%s is left as %s; booking %+v", name, intent.Status, booking)
-	return nothing
+	return isLeft()
 }

@@ -12,7 +12,7 @@
 //	succeeded               confirms once more, which changes nothing: the seats are sold
 //	canceled                cancels the booking: no money, no seats
 //
-// Money that has to go back later (a cancelled event, returned tickets) is listed by Holdfast: see giveBack.
+// A change of a sold order goes the same way: see changes.go. Money that has to go back later (a cancelled event, returned tickets) is listed by Holdfast: see giveBack.
 package main
 
 import (
@@ -56,9 +56,20 @@ type order struct {
 	BookingID, IntentID string // saved before any money moves
 	BankURL             string // where the customer authenticates the payment; "" if that is not needed
 	State               string // open, sold or ended
-	Reason              string // why it ended
-	StripeEvents        []string
+
+	// Of a change of a sold order: that order, how many seats it had, and for fewer seats, the payment that a part goes back of.
+	Of       string
+	From     int64
+	RefundOf string
+
+	Reason       string // why it ended
+	StripeEvents []string
 }
+
+// amount is what an order costs; below 0, it is given back.
+func (o *order) amount() int64 { return (o.Seats - o.From) * price }
+
+func (o *order) reasonOr(byDefault string) string { return cmp.Or(o.Reason, byDefault) }
 
 const (
 	open  = "open"
@@ -79,6 +90,9 @@ type shop struct {
 // pass makes one pass over an order: until it is settled, has to wait for the customer, or a call fails. The reconciler
 // comes back to all orders that are open.
 func (s *shop) pass(ctx context.Context, o *order) error {
+	if o.amount() < 0 {
+		return s.returnSeats(ctx, o)
+	}
 	tooOld := time.Since(o.CreatedAt) > s.patience
 	if o.IntentID == "" {
 		if tooOld { // an intent that was made and not saved was never authorized
@@ -110,7 +124,11 @@ func (s *shop) pass(ctx context.Context, o *order) error {
 		case stripe.PaymentIntentStatusRequiresCapture, stripe.PaymentIntentStatusSucceeded:
 			err = s.sell(ctx, o, intent)
 		case stripe.PaymentIntentStatusCanceled:
-			err = s.cancelBooking(ctx, o)
+			if o.Of != "" {
+				err = s.undo(ctx, o, intent)
+			} else {
+				err = s.cancelBooking(ctx, o)
+			}
 		default: // processing
 			return nil
 		}
@@ -121,35 +139,40 @@ func (s *shop) pass(ctx context.Context, o *order) error {
 	return fmt.Errorf("order %s is not settled after %d steps", o.ID, maxSteps)
 }
 
-// begin reserves the seats and makes the intent, which takes no money yet.
+// begin reserves the seats and makes the intent, which takes no money yet. The seats of a change are taken once its amount is on hold.
 func (s *shop) begin(ctx context.Context, o *order) error {
-	booking, err := s.reserve(ctx, o)
-	if refused(err) {
-		return s.end(o, string(client.CodeOf(err)))
-	}
-	if err != nil {
-		return err
+	if o.Of == "" {
+		booking, err := s.reserve(ctx, o)
+		if refused(err) {
+			return s.end(o, string(client.CodeOf(err)))
+		}
+		if err != nil {
+			return err
+		}
+		o.BookingID = booking.ID
 	}
 	params := &stripe.PaymentIntentCreateParams{
-		Amount:             new(o.Seats * price),
+		Amount:             new(o.amount()),
 		Currency:           new(string(currency)),
 		CaptureMethod:      new(string(stripe.PaymentIntentCaptureMethodManual)),
 		PaymentMethod:      &o.PaymentMethod,
 		PaymentMethodTypes: []*string{new(string(stripe.PaymentMethodTypeCard))},
-		Metadata:           map[string]string{"order": o.ID, "booking": booking.ID},
+		Metadata:           map[string]string{"order": o.ID, "booking": o.BookingID},
 	}
 	params.SetIdempotencyKey(o.ID)
 	intent, err := s.stripe.V1PaymentIntents.Create(ctx, params)
-	if invalid(err) {
-		if _, err := s.holdfast.InEvent(o.EventID).CancelBooking(ctx, booking.ID); err != nil && !refused(err) {
+	if invalid(err) && o.Of == "" {
+		if _, err := s.holdfast.InEvent(o.EventID).CancelBooking(ctx, o.BookingID); err != nil && !refused(err) {
 			return err
 		}
+	}
+	if invalid(err) {
 		return s.end(o, "Stripe refuses the payment")
 	}
 	if err != nil {
 		return err
 	}
-	o.BookingID, o.IntentID = booking.ID, intent.ID
+	o.IntentID = intent.ID
 	return s.save(o)
 }
 
@@ -200,11 +223,21 @@ func (s *shop) awaitBank(o *order, intent *stripe.PaymentIntent) error {
 
 // sell confirms the booking, and then captures. The amount is on hold, so Holdfast's answer decides alone: the money is
 // captured after CONFIRMED, and void after a refusal. Any other outcome is unknown, and leaves both sides as they are.
+//
+// A change is made first. Then the confirmation says, once and for all, whether the booking was changed: it is answered 200
+// if the intent is one of its payments, and otherwise refuses the intent, also for a request of the change that comes late.
 func (s *shop) sell(ctx context.Context, o *order, intent *stripe.PaymentIntent) error {
-	_, err := s.holdfast.InEvent(o.EventID).ConfirmBookingWith(ctx, o.BookingID, client.Charge{
+	charge := client.Charge{
 		Provider: provider, Reference: intent.ID, Amount: &intent.Amount, Currency: strings.ToUpper(string(intent.Currency)),
-	})
-	captured := intent.Status == stripe.PaymentIntentStatusSucceeded
+	}
+	captured, refusal := intent.Status == stripe.PaymentIntentStatusSucceeded, ""
+	if o.Of != "" && !captured {
+		var err error
+		if refusal, err = s.addSeats(ctx, o, charge); err != nil {
+			return err
+		}
+	}
+	_, err := s.holdfast.InEvent(o.EventID).ConfirmBookingWith(ctx, o.BookingID, charge)
 	switch {
 	case err == nil && captured:
 		o.State = sold
@@ -220,7 +253,7 @@ func (s *shop) sell(ctx context.Context, o *order, intent *stripe.PaymentIntent)
 		}
 		return s.end(o, string(client.CodeOf(err)))
 	default:
-		o.Reason = string(client.CodeOf(err))
+		o.Reason = cmp.Or(refusal, string(client.CodeOf(err)))
 		return s.void(ctx, intent)
 	}
 }
@@ -236,7 +269,7 @@ func (s *shop) cancelBooking(ctx context.Context, o *order) error {
 	if err != nil && !refused(err) {
 		return err
 	}
-	return s.end(o, cmp.Or(o.Reason, "the authorization was cancelled"))
+	return s.end(o, o.reasonOr("the authorization was cancelled"))
 }
 
 // refused reports whether Holdfast has refused the request. A refusal is final: a repeat gets it too. Without an answer,
@@ -259,40 +292,59 @@ func (s *shop) end(o *order, reason string) error {
 	return s.save(o)
 }
 
-// giveBack returns the money of all payments that are REFUND_DUE: it voids what is authorized, and refunds what is captured.
-// Then it notes that at Holdfast. It needs no order, so it also serves bookings that an operator cancels.
+// giveBack returns all money that is due: it voids what is authorized, and refunds what is captured, whole or in part. Then
+// it notes that at Holdfast. It needs no order, so it also serves bookings that an operator changes or cancels.
 func (s *shop) giveBack(ctx context.Context) error {
-	for p, err := range s.holdfast.ListPayments(ctx, client.PaymentFilter{Status: new("REFUND_DUE")}) {
+	for p, err := range s.holdfast.ListPayments(ctx, client.PaymentFilter{RefundDue: true, Provider: new(provider)}) {
 		if err != nil {
 			return err
 		}
-		if p.Provider != provider {
-			continue
-		}
-		reference, err := s.refund(ctx, p)
-		if err == nil {
-			_, err = s.holdfast.RefundPayment(ctx, p.ID, reference)
-		}
-		if err != nil {
+		if err := s.giveBackOf(ctx, p); err != nil {
 			logError("A payment is still to be given back", err, slog.String("payment", p.ID), slog.String("intent", p.Reference))
 		}
 	}
 	return nil
 }
 
-// refund gives back one payment, once, and returns Stripe's ID of that. Stripe remembers the key for a day; after that,
-// the list of refunds says what was done.
-func (s *shop) refund(ctx context.Context, p client.Payment) (reference string, err error) {
+// giveBackOf returns the parts of a payment that are due, and then, if the payment is due, what is left of it.
+func (s *shop) giveBackOf(ctx context.Context, p client.Payment) error {
+	for _, part := range p.Refunds {
+		if part.Status != "DUE" {
+			continue
+		}
+		reference, err := s.refund(ctx, p, "part", part.ID, &part.Amount)
+		if err == nil {
+			p, err = s.holdfast.NotePartRefunded(ctx, p.ID, part.ID, reference)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if p.Status != "REFUND_DUE" {
+		return nil
+	}
+	reference, err := s.refund(ctx, p, "payment", p.ID, p.AmountDue)
+	if err == nil {
+		_, err = s.holdfast.RefundPayment(ctx, p.ID, reference)
+	}
+	return err
+}
+
+// refund gives back an amount of a payment, once, and returns Stripe's ID of that. kind and id say whether it is a part. Stripe
+// remembers the key for a day; after that, the list of refunds says what was done.
+func (s *shop) refund(ctx context.Context, p client.Payment, kind, id string, amount *int64) (reference string, err error) {
 	intent, err := s.stripe.V1PaymentIntents.Retrieve(ctx, p.Reference, nil)
 	if err != nil {
 		return "", err
 	}
-	switch intent.Status {
-	case stripe.PaymentIntentStatusCanceled:
+	switch {
+	case intent.Status == stripe.PaymentIntentStatusCanceled:
 		return intent.ID, nil // nothing was captured: the void is the refund
-	case stripe.PaymentIntentStatusSucceeded:
-	default:
+	case intent.Status == stripe.PaymentIntentStatusSucceeded:
+	case p.Status == "REFUND_DUE":
 		return intent.ID, s.void(ctx, intent)
+	default:
+		return "", errors.New("the charge is not captured yet")
 	}
 	list := &stripe.RefundListParams{PaymentIntent: &intent.ID}
 	for r, err := range s.stripe.V1Refunds.List(ctx, list).All(ctx) {
@@ -300,12 +352,12 @@ func (s *shop) refund(ctx context.Context, p client.Payment) (reference string, 
 			return "", err
 		}
 		returned := r.Status != stripe.RefundStatusFailed && r.Status != stripe.RefundStatusCanceled
-		if returned && (r.Metadata["payment"] == p.ID || r.Amount == intent.AmountReceived) {
+		if returned && (r.Metadata[kind] == id || r.Amount == intent.AmountReceived) {
 			return r.ID, nil
 		}
 	}
-	params := &stripe.RefundCreateParams{PaymentIntent: &intent.ID, Amount: p.Amount, Metadata: map[string]string{"payment": p.ID}}
-	params.SetIdempotencyKey(p.ID)
+	params := &stripe.RefundCreateParams{PaymentIntent: &intent.ID, Amount: amount, Metadata: map[string]string{kind: id}}
+	params.SetIdempotencyKey(id)
 	r, err := s.stripe.V1Refunds.Create(ctx, params)
 	if err != nil {
 		return "", err

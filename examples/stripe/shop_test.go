@@ -31,6 +31,9 @@ func TestShop_SettlesEveryOrder(t *testing.T) {
 		if s.event != cancelled && results[cart] != s.want[0] {
 			t.Errorf("%s: %s, want %s", s.name, results[cart], s.want[0])
 		}
+		if s.then != nil && len(s.then.want) > 0 && results[s.then.cart] != s.then.want[0] {
+			t.Errorf("%s, the change: %s, want %s", s.name, results[s.then.cart], s.then.want[0])
+		}
 	}
 	for _, sent := range r.gate.requests {
 		form, err := url.ParseQuery(string(sent.body))
@@ -38,7 +41,8 @@ func TestShop_SettlesEveryOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := map[string]string{
-			"stripe POST /v1/payment_intents": form.Get("metadata[order]"), "stripe POST /v1/refunds": form.Get("metadata[payment]"),
+			"stripe POST /v1/payment_intents": form.Get("metadata[order]"),
+			"stripe POST /v1/refunds":         form.Get("metadata[payment]") + form.Get("metadata[part]"),
 		}[sent.call]
 		if want != "" && sent.key != want {
 			t.Errorf("%s has the key %s, want %s", sent.call, sent.key, want)

@@ -231,10 +231,18 @@ func (w *world) kill() {
 // buy sends the form until the shop takes it, or has saved the order and dies: then the customer leaves, and the shop has to settle
 // the order alone. The cart is the order's ID.
 func (w *world) buy(cart, event, email, card string, seats int) {
-	form := fmt.Sprintf("cart=%s&event=%s&name=Ada&email=%s&seats=%d&payment_method=%s", cart, event, email, seats, card)
+	w.send("/orders", cart, fmt.Sprintf("cart=%s&event=%s&name=Ada&email=%s&seats=%d&payment_method=%s", cart, event, email, seats, card))
+}
+
+// change sends the form that changes a sold order, as buy does.
+func (w *world) change(cart string, c *change) {
+	w.send("/orders/"+cart+"/changes", c.cart, fmt.Sprintf("change=%s&seats=%d&payment_method=%s", c.cart, c.seats, c.card))
+}
+
+func (w *world) send(to, cart, form string) {
 	customer := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	taken := poll(quietTimeout, func() bool {
-		response, err := customer.Post(w.url+"/orders", "application/x-www-form-urlencoded", strings.NewReader(form))
+		response, err := customer.Post(w.url+to, "application/x-www-form-urlencoded", strings.NewReader(form))
 		if err != nil {
 			_, saved := w.order(cart)
 			return saved
@@ -243,7 +251,7 @@ func (w *world) buy(cart, event, email, card string, seats int) {
 		return response.StatusCode == http.StatusSeeOther
 	})
 	if !taken {
-		w.Errorf("the shop does not take the order of %s", email)
+		w.Errorf("the shop does not take the order %s", form)
 	}
 }
 

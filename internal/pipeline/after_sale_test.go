@@ -51,7 +51,8 @@ func TestAfterSale_BookingsExchangeSeatsInOneBatch(t *testing.T) {
 	}
 	for id, want := range map[holdfast.ID][]string{a.ID: {"a-2-1", "a-2-2"}, b.ID: {"a-1-1", "a-1-2"}} {
 		now := w.Booking(id)
-		if lock := w.Lock(now.LockID); !slices.Equal(now.SeatIDs, want) || !slices.Equal(lock.SeatIDs, want) || lock.Status != holdfast.LockConsumed {
+		lock := w.Lock(now.LockID)
+		if !slices.Equal(now.SeatIDs, want) || !slices.Equal(lock.SeatIDs, want) || lock.Status != holdfast.LockConsumed {
 			t.Errorf("the booking has %v, its lock %+v; want %v", now.SeatIDs, lock, want)
 		}
 	}

@@ -114,7 +114,11 @@ func wishesSeats(commands []inventory.Command) bool {
 		switch c := c.(type) {
 		case inventory.Acquire:
 			return !c.Wish.IsZero()
+		case inventory.Sell:
+			return !c.Wish.IsZero()
 		case inventory.ChangeSeats:
+			return !c.Wish.IsZero()
+		case inventory.ChangeBooking:
 			return !c.Wish.IsZero()
 		case inventory.Block, inventory.Unblock:
 			return true

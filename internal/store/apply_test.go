@@ -242,17 +242,40 @@ func TestApply_WritesLocksAsThePlanSays(t *testing.T) {
 	}
 }
 
+// bookingWriteCase checks which fields of a booking a write changes.
+type bookingWriteCase struct {
+	name  string
+	from  holdfast.BookingStatus
+	write inventory.BookingWrite
+	want  bson.M
+}
+
+func checkBookingWrites(t *testing.T, cases []bookingWriteCase) {
+	t.Helper()
+	w, at := testenv.New(t), time.Now().Add(3*time.Hour).Truncate(time.Millisecond)
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from)), field("holder", "cart")) })
+			before := f.document("bookings", f.booking)
+			c.write.ID, c.write.From, c.write.UpdatedAt = f.booking, c.from, at
+			if _, err := f.apply(inventory.Plan{Bookings: []inventory.BookingWrite{c.write}}); err != nil {
+				t.Fatal(err)
+			}
+			after := f.document("bookings", f.booking)
+			if got := changed(before, after); !reflect.DeepEqual(normal(got), c.want) {
+				t.Errorf("changed %v, want %v", got, c.want)
+			}
+			if dated := after["updatedAt"]; dated != bson.NewDateTimeFromTime(at) {
+				t.Errorf("it was changed at %v", dated)
+			}
+		})
+	}
+}
+
 func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 	t.Parallel()
-	w := testenv.New(t)
 	ends := time.Now().Add(3 * time.Hour).Truncate(time.Millisecond)
-	newLock, newUser, amount := mongodb.NewID(), mongodb.NewID(), int64(500)
-	for _, c := range []struct {
-		name  string
-		from  holdfast.BookingStatus
-		write inventory.BookingWrite
-		want  bson.M
-	}{
+	checkBookingWrites(t, []bookingWriteCase{
 		{
 			name: "paid", from: holdfast.BookingInitiated, write: inventory.BookingWrite{To: holdfast.BookingPending, PaymentExpiresAt: ends},
 			want: bson.M{"internal.rev": int64(1), "status": "PAYMENT_PENDING", "paymentExpiresAt": bson.NewDateTimeFromTime(ends)},
@@ -271,6 +294,14 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 			write: inventory.BookingWrite{To: holdfast.BookingExpired, ShopData: &shopData},
 			want:  bson.M{"internal.rev": int64(1), "reference": "$ref", "metadata": storedMetadata},
 		},
+	})
+}
+
+func TestApply_WritesBookingsAfterTheSaleAsThePlanSays(t *testing.T) {
+	t.Parallel()
+	ends := time.Now().Add(3 * time.Hour).Truncate(time.Millisecond)
+	newLock, newUser, amount := mongodb.NewID(), mongodb.NewID(), int64(500)
+	checkBookingWrites(t, []bookingWriteCase{
 		{
 			name: "other seats", from: holdfast.BookingConfirmed,
 			write: inventory.BookingWrite{To: holdfast.BookingConfirmed, Seats: &inventory.LockSeats{Seats: 2, SeatIDs: []string{"A-1", "$b"}}},
@@ -308,23 +339,7 @@ func TestApply_WritesBookingsAsThePlanSays(t *testing.T) {
 				},
 			},
 		},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f := newFixture(t, w, func(f fixture) { f.setBooking(field("status", string(c.from)), field("holder", "cart")) })
-			before := f.document("bookings", f.booking)
-			c.write.ID, c.write.From, c.write.UpdatedAt = f.booking, c.from, ends
-			if _, err := f.apply(inventory.Plan{Bookings: []inventory.BookingWrite{c.write}}); err != nil {
-				t.Fatal(err)
-			}
-			after := f.document("bookings", f.booking)
-			if got := changed(before, after); !reflect.DeepEqual(normal(got), c.want) {
-				t.Errorf("changed %v, want %v", got, c.want)
-			}
-			if dated := after["updatedAt"]; dated != bson.NewDateTimeFromTime(ends) {
-				t.Errorf("it was changed at %v", dated)
-			}
-		})
-	}
+	})
 }
 
 // Equal changes share a statement. That must not bring the second change of a booking before its first one.

@@ -98,8 +98,11 @@ func (s *Store) EachDueLock(ctx context.Context, size int, handle func([]ID) err
 	return mongodb.Translate(mongodb.Each(ctx, s.locks(), filter, mongodb.Keys("_id"), nil, size, ownID, handle))
 }
 
-// sourceEvent is the field that names the event in bookings of the original schema.
-const sourceEvent = "event"
+// sourceEvent and sourceUser are the fields that name the event and the user in bookings of the original schema.
+const (
+	sourceEvent = "event"
+	sourceUser  = "user"
+)
 
 // unnamed matches bookings that name no event. It is also the condition of an index.
 var unnamed = bson.D{{Key: "eventId", Value: nil}, {Key: sourceEvent, Value: nil}}

@@ -1,9 +1,12 @@
 package store
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
@@ -28,7 +31,6 @@ var byCharge = mongodb.Index{Keys: mongodb.Keys("reference", "part"), Unique: tr
 
 // payments returns the collection of payments with its indexes and validator.
 func payments() mongodb.Collection {
-	due := mongodb.Is("status", string(holdfast.PaymentRefundDue))
 	return mongodb.Collection{
 		Name:   paymentsName,
 		Schema: &paymentRules,
@@ -39,11 +41,12 @@ func payments() mongodb.Collection {
 			{Keys: mongodb.Keys("eventId", "status", "_id")},
 			// This index finds the payments of a holder that is erased.
 			{Keys: mongodb.Keys(holderField, "_id"), Partial: bson.D{{Key: holderField, Value: bson.D{{Key: "$exists", Value: true}}}}},
-			// This index serves the refunds that are due, oldest first.
-			{Keys: mongodb.Keys("status", "_id"), Partial: due},
-			{Keys: mongodb.Keys("updatedAt", "_id"), Partial: due},
-			// This index serves the parts that are due.
+			// These indexes serve the refunds that are due, by ID and oldest first.
+			{Keys: mongodb.Keys("status", "_id"), Partial: isRefundDue},
+			{Keys: mongodb.Keys("updatedAt", "_id"), Partial: isRefundDue},
+			// These indexes serve the parts that are due.
 			{Keys: mongodb.Keys(partStatus, "_id"), Partial: hasDuePart},
+			{Keys: mongodb.Keys("status", "updatedAt", "_id"), Partial: hasDuePart},
 		},
 	}
 }
@@ -55,9 +58,10 @@ const (
 )
 
 var (
-	hasDuePart = mongodb.Is(partStatus, string(holdfast.RefundDue))
+	isRefundDue = mongodb.Is("status", string(holdfast.PaymentRefundDue))
+	hasDuePart  = mongodb.Is(partStatus, string(holdfast.RefundDue))
 	// refundDue matches payments that are REFUND_DUE, or have a part that is DUE.
-	refundDue = mongodb.Is("$or", bson.A{mongodb.Is("status", string(holdfast.PaymentRefundDue)), hasDuePart})
+	refundDue = mongodb.Is("$or", bson.A{isRefundDue, hasDuePart})
 )
 
 func (s *Store) payments() *mongo.Collection { return s.db.Collection(paymentsName) }
@@ -261,17 +265,28 @@ func (s *Store) RefundsDue(ctx context.Context, limit int64) (RefundsDue, error)
 	if err != nil || n == 0 {
 		return RefundsDue{}, mongodb.Translate(err)
 	}
-	first, _, err := mongodb.First[paymentDoc](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(refundDue, paymentSchema), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(1),
-	})
-	return RefundsDue{Count: n, Oldest: first.UpdatedAt}, mongodb.Translate(err)
+	first, err := s.OldestRefundsDue(ctx, 1)
+	if err != nil || len(first) == 0 {
+		return RefundsDue{Count: n}, err
+	}
+	return RefundsDue{Count: n, Oldest: first[0].UpdatedAt}, nil
 }
 
-// OldestRefundsDue lists up to limit payments that have to be refunded, longest waiting first.
+// OldestRefundsDue lists up to limit payments that have to be refunded, or of which a part has to be, longest waiting first.
+// A cancelled event may leave many of them, so each of two reads has the order of an index.
 func (s *Store) OldestRefundsDue(ctx context.Context, limit int) ([]holdfast.Payment, error) {
-	docs, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
-		mongodb.Match(refundDue, paymentSchema),
-		mongodb.Sort("updatedAt", "_id"), mongodb.Limit(limit),
+	var docs []paymentDoc
+	for _, due := range []bson.D{isRefundDue, mongodb.And(mongodb.Is("status", string(holdfast.PaymentAccepted)), hasDuePart)} {
+		found, err := mongodb.All[paymentDoc](ctx, s.payments(), mongo.Pipeline{
+			mongodb.Match(due, paymentSchema), mongodb.Sort("updatedAt", "_id"), mongodb.Limit(limit),
+		})
+		if err != nil {
+			return nil, mongodb.Translate(err)
+		}
+		docs = append(docs, found...)
+	}
+	slices.SortFunc(docs, func(a, b paymentDoc) int {
+		return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), bytes.Compare(a.ID[:], b.ID[:]))
 	})
-	return all(docs, paymentDoc.payment), mongodb.Translate(err)
+	return all(docs[:min(len(docs), limit)], paymentDoc.payment), nil
 }

@@ -321,7 +321,7 @@ func bookingUpdate(w inventory.BookingWrite) bson.D {
 
 // setCustomer sets the user or the holder that has a booking.
 func setCustomer(set, unset bson.D, c inventory.Customer) (_, _ bson.D) {
-	set = append(set, bson.E{Key: "userId", Value: c.UserID})
+	set, unset = append(set, bson.E{Key: "userId", Value: c.UserID}), append(unset, bson.E{Key: sourceUser, Value: ""})
 	if c.Holder == "" {
 		return set, append(unset, bson.E{Key: holderField, Value: ""})
 	}

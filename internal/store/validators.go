@@ -74,7 +74,7 @@ var bookingRules = mongodb.Schema{
 	Required: []string{"_id", "seatLockId", "status"},
 	Fields: []mongodb.Field{
 		mongodb.ObjectIDField("_id"), mongodb.ObjectIDField("userId"), mongodb.ObjectIDField("eventId"), mongodb.TextField("holder"),
-		mongodb.ObjectIDField("user"), mongodb.ObjectIDField(sourceEvent), mongodb.ObjectIDField("seatLockId"),
+		mongodb.ObjectIDField(sourceUser), mongodb.ObjectIDField(sourceEvent), mongodb.ObjectIDField("seatLockId"),
 		mongodb.AnyOf(countOfSeats, mongodb.TextsRule).Field("seats"), mongodb.OneOf(holdfast.BookingStatuses()...).Field("status"),
 		mongodb.DateField("paymentExpiresAt"), mongodb.TextField(referenceField), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
 		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.BoolField("late"),

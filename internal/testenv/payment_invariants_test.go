@@ -8,31 +8,45 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-func TestPaymentViolations(t *testing.T) {
-	t.Parallel()
-	of := func(reference, status, reason string, booking byte) paymentDoc {
-		p := paymentDoc{Provider: "p", Reference: reference, Status: status, Reason: reason, BookingID: holdfast.ID{booking}}
-		p.ID = holdfast.Charge{Provider: "p", Reference: reference}.PaymentID()
-		return p
+// of is a payment of a booking.
+func of(reference, status, reason string, booking byte) paymentDoc {
+	p := paymentDoc{Provider: "p", Reference: reference, Status: status, Reason: reason, BookingID: holdfast.ID{booking}}
+	p.ID = holdfast.Charge{Provider: "p", Reference: reference}.PaymentID()
+	return p
+}
+
+func withParts(p paymentDoc, parts ...holdfast.Refund) paymentDoc {
+	p.Amount, p.Refunds = new(int64(10)), parts
+	return p
+}
+
+func part(n byte, amount int64, reference string) holdfast.Refund {
+	r := holdfast.Refund{ID: holdfast.ID{n}, Amount: amount, Status: holdfast.RefundDue, Reference: reference}
+	if reference != "" {
+		r.Status = holdfast.RefundDone
 	}
-	withParts := func(p paymentDoc, parts ...holdfast.Refund) paymentDoc {
-		p.Amount, p.Refunds = new(int64(10)), parts
-		return p
+	return r
+}
+
+// listing is a booking with a list of payments.
+func listing(status string, payments ...paymentDoc) bookingDoc {
+	b := bookingDoc{ID: holdfast.ID{1}, Status: status}
+	for _, p := range payments {
+		b.Internal.Payments = append(b.Internal.Payments, listedPayment{p.ID, p.Status, p.Amount})
 	}
-	part := func(n byte, amount int64, reference string) holdfast.Refund {
-		r := holdfast.Refund{ID: holdfast.ID{n}, Amount: amount, Status: holdfast.RefundDue, Reference: reference}
-		if reference != "" {
-			r.Status = holdfast.RefundDone
-		}
-		return r
-	}
-	listing := func(status string, payments ...paymentDoc) bookingDoc {
-		b := bookingDoc{ID: holdfast.ID{1}, Status: status}
-		for _, p := range payments {
-			b.Internal.Payments = append(b.Internal.Payments, listedPayment{p.ID, p.Status, p.Amount})
-		}
-		return b
-	}
+	return b
+}
+
+func listed(p paymentDoc) bookingDoc { return listing("CANCELLED", p) }
+
+// paymentCase has the beginning of each violation.
+type paymentCase struct {
+	payments []paymentDoc
+	booking  bookingDoc
+	want     []string
+}
+
+func paymentCases() map[string]paymentCase {
 	accepted, due := of("r", "ACCEPTED", "", 1), of("s", "REFUND_DUE", "late", 1)
 	sold, byHand, twice := listing("CONFIRMED", accepted, due), listing("CONFIRMED"), accepted
 	twice.ID = holdfast.ID{9}
@@ -42,16 +56,11 @@ func TestPaymentViolations(t *testing.T) {
 		many = append(many, of(fmt.Sprint("m", i), "ACCEPTED", "", 1))
 	}
 	full, halfListed := listing("CONFIRMED", many...), listing("CONFIRMED", withParts(accepted))
-	listed := func(p paymentDoc) bookingDoc { return listing("CANCELLED", p) }
 	refunded, paid, large := of("r", "REFUNDED", "late", 1), of("r", "PAID", "late", 1), withParts(accepted, part(1, 4, ""), part(2, 7, ""))
 	noReason, half := of("r", "REFUND_DUE", "", 1), withParts(of("r", "REFUNDED", "late", 1), part(1, 10, ""))
 	half.RefundReference = "back"
 	back := withParts(of("r", "REFUND_DUE", "late", 1), part(1, 10, "back"))
-	for name, c := range map[string]struct {
-		payments []paymentDoc
-		booking  bookingDoc
-		want     []string // the beginning of each violation
-	}{
+	return map[string]paymentCase{
 		"accepted and due":             {[]paymentDoc{accepted, due}, sold, nil},
 		"of other software":            {nil, byHand, nil},
 		"more than a list has":         {append(many, due), full, nil},
@@ -89,7 +98,12 @@ func TestPaymentViolations(t *testing.T) {
 		},
 		"refunded, and a part due":        {[]paymentDoc{half}, listed(half), []string{"with the part"}},
 		"due, and all of it was refunded": {[]paymentDoc{back}, listed(back), []string{"but all of it was refunded"}},
-	} {
+	}
+}
+
+func TestPaymentViolations(t *testing.T) {
+	t.Parallel()
+	for name, c := range paymentCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string

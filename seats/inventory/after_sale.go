@@ -290,7 +290,11 @@ func (c Transfer) decide(d *decision) Result {
 	}
 	lock, d.ifUnchanged = d.sold(b, lock), true
 	d.subtractHolding(lock.Lock)
-	d.write(lock, LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByTransfer})
+	ends := LockWrite{To: holdfast.LockReleased, Guard: AtRevision, EndedBy: holdfast.EndedByTransfer}
+	if lock.BookingID != b.ID { // other software made the booking
+		ends.BookingID = b.ID
+	}
+	d.write(lock, ends)
 	next := holdfast.Lock{
 		ID: c.NewLockID, EventID: d.event.ID, UserID: c.UserID, Holder: c.Holder, Seats: lock.Seats, SeatIDs: lock.SeatIDs,
 		Section: lock.Section, Status: holdfast.LockConsumed, ExpiresAt: d.state.Now, BookingID: b.ID, ShopData: lock.ShopData,

@@ -75,8 +75,11 @@ func (c RefundedPart) decide(d *decision) Result {
 	p.Refunds[i].Status, p.Refunds[i].Reference = holdfast.RefundDone, c.Reference
 	if due, _ := p.AmountDue(); from == holdfast.PaymentRefundDue && due == 0 { // it was the last part
 		b, hasBooking, bookingRead := d.booking(p.BookingID)
-		if !bookingRead {
+		switch {
+		case !bookingRead:
 			return Result{}
+		case d.isCorrupt(p.BookingID): // its list could not say it
+			return Result{Err: errCorrupt()}
 		}
 		p.Status, _ = p.Status.Next(holdfast.RefundPayment)
 		p.RefundReference = c.Reference

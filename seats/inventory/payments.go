@@ -46,8 +46,11 @@ func (c Refund) decide(d *decision) Result {
 		return Result{Err: holdfast.Refuse(holdfast.CodePaymentRefunded, "The payment has been refunded with another reference.")}
 	case p.Status == holdfast.PaymentRefundDue:
 		b, hasBooking, isRead := d.booking(p.BookingID)
-		if !isRead {
+		switch {
+		case !isRead:
 			return Result{}
+		case d.isCorrupt(p.BookingID): // its list could not say it
+			return Result{Err: errCorrupt()}
 		}
 		p.RefundReference, p.Refunds = c.Reference, slices.Clone(p.Refunds)
 		for i := range p.Refunds {
