@@ -55,6 +55,7 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 	initiated := w.Book(lock(), holdfast.Until{})
 	first, second, third, fourth, fifth := lock(), booked(), booked(), booked(), lock()
 	must(acquire(sale, 1, "used"))
+	var sold holdfast.Booking
 	for _, c := range []struct {
 		name string
 		do   func()
@@ -73,6 +74,21 @@ func TestQueries_JoinedReadsExamineWhatTheyReturn(t *testing.T) {
 		{"book again", func() { w.Book(fifth, testenv.Soon()) }, 3},
 		{"pay", func() { must(w.Bookings.PayBooking(w.Ctx(), initiated.ID, testenv.Soon())) }, 3},
 		{"confirm", func() { must(w.Bookings.ConfirmBooking(w.Ctx(), fourth.ID, holdfast.Charge{Reference: "ref"})) }, 3},
+		{"sell", func() { sold = sellAtOnce(w, sale, 1, 100, "guest", "paid at once") }, 1},
+		{"sell again", func() { sellAtOnce(w, sale, 1, 100, "guest", "paid at once") }, 4}, // event, lock, booking, payment
+		{"change a booking", func() {
+			change(w, sold.ID, holdfast.BookingChange{
+				Seats: 2, Payment: holdfast.Charge{Reference: "more"}, Refund: &holdfast.PartRequest{Amount: 1}, Key: "key",
+			})
+		}, 4}, // event, lock, booking, the payment of the part
+		{"change it again", func() { change(w, sold.ID, holdfast.BookingChange{Seats: 2}) }, 3},
+		{"transfer", func() { transfer(w, sold.ID, "other guest") }, 3},
+		{"a part", func() {
+			_, _, err := w.Bookings.RefundPart(w.Ctx(), sold.Payments[0].ID, 1, "")
+			must(nil, err)
+		}, 1},
+		{"cancel what is sold", func() { must(w.Bookings.CancelBooking(w.Ctx(), sold.ID)) }, 5},        // with two payments
+		{"refund", func() { must(w.Bookings.RefundPayment(w.Ctx(), sold.Payments[0].ID, "back")) }, 4}, // with booking, lock and event
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			reads := aggregates(t, w, c.do)

@@ -99,6 +99,50 @@ func TestCost_OfCommandsOfTheQueue(t *testing.T) {
 	})
 }
 
+// What comes after a sale reads the booking with its lock and, if need be, payments; the event is remembered.
+func TestCost_OfCommandsAfterTheSale(t *testing.T) {
+	t.Parallel()
+	sale := func(seats int64, isPaid bool) func(holdfast.ID, holdfast.Booking) inventory.Command {
+		return func(eventID holdfast.ID, _ holdfast.Booking) inventory.Command {
+			c := inventory.Sell{Acquire: acquire(eventID, seats, ""), BookingID: mongodb.NewID()}
+			if isPaid {
+				c.Charge.Reference = eventID.String()
+			}
+			return c
+		}
+	}
+	change := func(seats int64, reference string) func(holdfast.ID, holdfast.Booking) inventory.Command {
+		return func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
+			c := inventory.ChangeBooking{OfBooking: ofBooking(b)}
+			c.Seats, c.Payment.Reference = seats, reference
+			return c
+		}
+	}
+	checkCosts(t, []costCase{
+		{
+			name: "sell", command: sale(1, false),
+			want: []string{write, insert, insert, insert, commit}, withoutMemory: []string{read, write, insert, insert, insert, commit},
+		}, {
+			name: "sell with a charge", command: sale(1, true),
+			want: []string{read, write, insert, insert, insert, insert, commit},
+		}, {
+			name: "sell too many with a charge", command: sale(9, true), code: holdfast.CodeSeatsUnavailable,
+			want: []string{read, read}, // due locks may have the seats
+		}, {
+			name: "other seats of an open booking", command: change(3, ""),
+			want: []string{read, write, update, update, insert, commit},
+		}, {
+			name: "a payment of an open booking", command: change(3, "r"), code: holdfast.CodeBookingNotPayable,
+			want: []string{read, update, read, commit},
+		}, {
+			name: "transfer an open booking", code: holdfast.CodeBookingNotPayable, want: []string{read, update, read, commit},
+			command: func(_ holdfast.ID, b holdfast.Booking) inventory.Command {
+				return inventory.Transfer{OfBooking: ofBooking(b), Customer: inventory.Customer{UserID: mongodb.NewID()}, NewLockID: mongodb.NewID()}
+			},
+		},
+	})
+}
+
 func TestCost_OfDirectCommands(t *testing.T) {
 	t.Parallel()
 	checkCosts(t, []costCase{
