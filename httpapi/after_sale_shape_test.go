@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -21,13 +22,17 @@ func paymentOf(reference string) string {
 	return holdfast.Charge{Reference: reference}.PaymentID().String()
 }
 
+// fences are what a refusal may move, so that a late commit of the same request fails: the revision and the time of the event.
+var fences = regexp.MustCompile(`"rev":\d+,|,"updatedAt":"[^"]*"`)
+
 // saleState is what the routes answer about an event, its seats, locks, bookings and payments.
 func (s *site) saleState(event string) string {
 	s.t.Helper()
 	var state strings.Builder
+	state.WriteString(fences.ReplaceAllString(s.want(s.call("GET", "/api/events/"+event, nil), 200, "").raw, ""))
+	state.WriteString(fences.ReplaceAllString(s.want(s.call("GET", "/api/events/"+event+"/seats?format=ids", nil), 200, "").raw, ""))
 	for _, path := range []string{
-		"/api/events/" + event, "/api/events/" + event + "/seats?format=ids", "/api/locks?eventId=" + event, "/api/bookings?eventId=" + event,
-		"/api/payments?eventId=" + event,
+		"/api/locks?eventId=" + event, "/api/bookings?eventId=" + event, "/api/payments?eventId=" + event,
 	} {
 		state.WriteString(s.want(s.call("GET", path, nil), 200, "").raw)
 	}
