@@ -119,7 +119,8 @@ func (e *env) insertSold(ctx context.Context) (holdfast.ID, error) {
 		paymentID := holdfast.Charge{Reference: reference}.PaymentID()
 		bookingID, userID := b.addSold(ctx, eventID, 1, expiresAt, ofLock, []bson.E{
 			{Key: "paymentExpiresAt", Value: expiresAt}, {Key: "paymentReference", Value: reference}, createdAt, updatedAt,
-			{Key: "internal", Value: bson.D{{Key: "rev", Value: int64(1)}, {Key: "paymentId", Value: paymentID}}},
+			{Key: "internal", Value: bson.D{{Key: "rev", Value: int64(1)}, {Key: "payments", Value: []holdfast.ListedPayment{
+				{ID: paymentID, Status: holdfast.PaymentAccepted}}}}},
 		})
 		b.add(ctx, "payments", bson.D{
 			{Key: "_id", Value: paymentID}, {Key: "provider", Value: holdfast.DefaultProvider}, {Key: "reference", Value: reference},
