@@ -29,6 +29,15 @@ const bookingOf = (id) => holdfast.ask("GET", `/api/bookings/${id}`);
 const paymentsOf = async (id) => (await holdfast.ask("GET", `/api/payments?bookingId=${id}`)).items;
 const placesOf = (booking) => booking.places.map((p) => p.seatId ?? p.section);
 
+// changesOf keeps the changes that a page asks for, but for notes of refunds, which repeat themselves.
+function changesOf(page) {
+  const changes = [];
+  page.on("request", (request) => {
+    if (request.method() !== "GET" && !request.url().endsWith("/refunded")) changes.push(request.postDataJSON());
+  });
+  return changes;
+}
+
 // choose goes to a seat of the first section by the keyboard, and presses Enter.
 async function choose(page, of, ...keys) {
   await of.locator(".cursor").focus();
@@ -41,6 +50,7 @@ test("of three seats one is given back and another exchanged on the map, with a 
   const { id } = await sell(event, { seatIds: ["A-1-1", "A-1-2", "A-1-3"], paymentReference: "pay-1", amount: 3000, currency: "EUR" });
   await holdfast.ask("POST", "/api/locks", { eventId: event.id, holder: "cart-2", seatIds: ["A-2-1"] });
   const page = await open(browser, at(`bookings/${id}`));
+  const changes = changesOf(page);
   await card(page, "Seats of the booking").getByRole("button", { name: "Change the seats" }).click();
   const form = page.getByRole("form", { name: "Change the seats" });
   await form.getByText("3 seats chosen.").waitFor();
@@ -78,6 +88,8 @@ test("of three seats one is given back and another exchanged on the map, with a 
   assert.equal(await form.getByLabel("Payment reference").inputValue(), "pay-2");
   await change.click();
   await shows(page, "Booking", /2 seats: A-1-3, A-2-3/);
+  assert.deepEqual(changes.map((c) => Boolean(c.idempotencyKey)), [true, true, true]);
+  assert.equal(new Set(changes.map((c) => c.idempotencyKey)).size, 3); // each was another request
   await shows(page, "Payments", /pay-1[^]*3,000 EUR[^]*1,000 EUR[^]*ACCEPTED[^]*pay-2[^]*500 EUR/);
   await shows(page, "Payments", /Parts of pay-1[^]*1,000 EUR[^]*seats were given back or exchanged[^]*DUE/);
   await until("the history has the change", async () => {
@@ -204,6 +216,7 @@ test("a booking is transferred to a holder, and to a user by e-mail", async () =
   await sell(event, { holder: "full", seatIds: ["A-2-1"] });
   const user = await holdfast.user();
   const page = await open(browser, at(`bookings/${id}`));
+  const changes = changesOf(page);
   const form = page.getByRole("form", { name: "Transfer" });
   const to = form.getByLabel("Holder, e-mail or ID");
   const transfer = form.getByRole("button", { name: "Transfer" });
@@ -222,6 +235,7 @@ test("a booking is transferred to a holder, and to a user by e-mail", async () =
   await transfer.click();
   await shows(page, "Booking", new RegExp(`Customer\\s+…${user.id.slice(-8)}`));
   assert.equal((await bookingOf(id)).userId, user.id);
+  assert.ok(changes.length === 3 && changes.every((c) => c.idempotencyKey));
   assert.equal((await paymentsOf(id))[0].holder, "cart-1");
   await until("the history has the transfers", async () => {
     await page.reload();
@@ -240,6 +254,7 @@ test("seats are sold at the counter on the map, the best available and general a
   await page.getByRole("link", { name: "Sell seats of this event" }).click();
   const form = page.getByRole("form", { name: "Sell at the counter" });
   const sold = page.getByRole("list", { name: "Sold here" });
+  const changes = changesOf(page);
   await form.getByText("0 seats chosen.").waitFor();
   const press = () => form.getByRole("button", { name: "Sell" }).click();
   const to = form.getByLabel("Holder, e-mail or ID");
@@ -275,6 +290,7 @@ test("seats are sold at the counter on the map, the best available and general a
   await to.fill(user.id);
   await press();
   await until("places are sold", async () => /Sold 3 seats: section pit/.test(await sold.innerText()));
+  assert.ok(changes.length === 4 && changes.every((c) => c.idempotencyKey)); // one was refused
   const { items } = await holdfast.ask("GET", `/api/bookings?eventId=${event.id}`);
   assert.deepEqual(items.map((b) => [b.status, b.seats, b.holder ?? b.userId, b.reference, b.payments?.length]),
     [["CONFIRMED", 2, "counter 1", "order-1", 1], ["CONFIRMED", 2, "counter 2", undefined, 1], ["CONFIRMED", 3, user.id, undefined, undefined]]);
@@ -293,5 +309,24 @@ test("seats are sold at the counter on the map, the best available and general a
   await to.fill("counter 3");
   await press();
   await until("two are sold", async () => /Sold 2 seats to counter 3/.test(await sold.innerText()));
+  expectNoErrors(page);
+});
+
+test("of floors that lie on each other, the map shows that of the booking, and others", async () => {
+  const floor = (key, name) => ({ key, name, floor: key, category: "seats", rows: [row(key, "1", 4, 0)] });
+  const plan = await holdfast.ask("POST", "/api/seating-plans", { ...hall, sections: [floor("0", "Ground"), floor("1", "Balcony")] });
+  const event = await holdfast.ask("POST", "/api/events", { name: "Floors", seatingPlanId: plan.id, eventDate: date });
+  const { id } = await sell(event, { seatIds: ["1-1-1"] });
+  const page = await open(browser, at(`bookings/${id}`));
+  await card(page, "Seats of the booking").getByRole("button", { name: "Change the seats" }).click();
+  const form = page.getByRole("form", { name: "Change the seats" });
+  await form.getByText("1 sold").waitFor();
+  assert.equal(await form.getByLabel("Floor").inputValue(), "1");
+  await until("the cursor is on the balcony", async () => /^Balcony/.test(await form.locator(".cursor").textContent()));
+  await form.getByLabel("Floor").selectOption("0");
+  await choose(page, form, "Enter");
+  await form.getByText("2 seats chosen. Added: 0-1-1.").waitFor();
+  await form.getByRole("button", { name: "Change the seats" }).click();
+  await shows(page, "Booking", /2 seats: 0-1-1, 1-1-1/);
   expectNoErrors(page);
 });

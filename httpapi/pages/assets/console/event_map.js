@@ -5,7 +5,7 @@ import { call } from "../api.js";
 import { el, setText } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { count } from "./format.js";
-import { act, inOrder, keepUp } from "./parts.js";
+import { act, inOrder, keepUp, select } from "./parts.js";
 
 const states = { A: free, L: taken, S: sold, B: blocked };
 const names = ["available", "locked", "sold", "blocked"];
@@ -39,7 +39,15 @@ function stateMap(page, event, plan, actions, on) {
     legend.append(el("span", {}, el("i", { className: ["free", "locked", "sold", "blocked"][n] }), text));
     return text;
   });
-  const toolbar = el("div", { className: "buttons" }, ...actions, el("span", { className: "spring" }),
+  const floors = select("floor", "", hall.floors.map((f) => [f, words.floorName(f)])); // where they lie on each other, one is shown
+  floors.setAttribute("aria-label", words.floor);
+  floors.hidden = !hall.floorsMeet;
+  const showFloor = (floor) => {
+    floors.value = floor;
+    if (hall.floorsMeet) map.setFloor(floor);
+  };
+  floors.addEventListener("change", () => showFloor(floors.value));
+  const toolbar = el("div", { className: "buttons" }, ...actions, el("span", { className: "spring" }), floors,
     el("button", { type: "button", textContent: "−", "aria-label": words.zoomOut, onclick: () => map.zoomOut() }),
     el("button", { type: "button", textContent: "+", "aria-label": words.zoomIn, onclick: () => map.zoomIn() }),
     el("button", { type: "button", textContent: "⤢", "aria-label": words.whole, onclick: () => map.whole() }));
@@ -69,10 +77,10 @@ function stateMap(page, event, plan, actions, on) {
     on.read();
   });
 
-  if (hall.floorsMeet) map.setFloor(hall.floors[0]);
+  showFloor(hall.floors[0]);
   drawIn(page, map);
   keepUp(page, 5000, root, refresh);
-  return { root, map, hall, state, refresh };
+  return { root, map, hall, state, refresh, showFloor };
 }
 
 // eventMap returns the card's map, and its hall. onSeat gets the ID of a seat that was chosen.
@@ -83,20 +91,20 @@ export function eventMap(page, event, plan, onSeat) {
     map.drawsRectangles = !map.drawsRectangles;
     draw.setAttribute("aria-pressed", String(map.drawsRectangles));
     setText(hint, map.drawsRectangles ? "Draw a rectangle around seats, or go to a seat and hold Shift with the arrow keys, Home or End." : "");
-    if (!map.drawsRectangles) select([]);
+    if (!map.drawsRectangles) mark([]);
   } });
   const hint = el("span", { className: "small soft", role: "status" });
   const block = el("button", { type: "button", className: "primary", hidden: true, onclick: () => change("block", free) });
   const unblock = el("button", { type: "button", hidden: true, onclick: () => change("unblock", blocked) });
   const { root, map, hall, state, refresh } = stateMap(page, event, plan, [draw, block, unblock, hint], {
     overlay: (m) => ({ hinted: selected.length > 500 || !m.showsSeats ? [] : selected, area }),
-    seat: (i) => onSeat(hall.ids[i]), rectangle: select,
-    read: () => { if (selected.length > 0) select(selected, area); },
+    seat: (i) => onSeat(hall.ids[i]), rectangle: mark,
+    read: () => { if (selected.length > 0) mark(selected, area); },
   });
   root.firstChild.after(el("div", { className: "wrong", role: "alert", "data-part": "problem" }));
 
   const of = (which) => selected.filter((i) => state[i] === which);
-  function select(seats, where) {
+  function mark(seats, where) {
     [selected, area] = [seats, where];
     const [canBlock, canUnblock] = [of(free).length, of(blocked).length];
     setText(block, `Block ${count(canBlock, "seat")}`);
@@ -118,7 +126,7 @@ export function eventMap(page, event, plan, onSeat) {
       try {
         await call("POST", `/api/events/${event.id}/seats/${action}`, { seatIds });
         showToast(`${n} ${action}ed.`);
-        select([]);
+        mark([]);
       } finally {
         await refresh().catch(() => {}); // also after a refusal: a seat may be taken now. That it failed is said by keepUp.
       }
@@ -142,12 +150,13 @@ export function pickMap(page, event, plan, own, on) {
     map.changed([i], []);
     return on.chosen();
   };
-  const { root, map, hall, state, refresh } = stateMap(page, event, plan, [hint], {
+  const { root, map, hall, state, refresh, showFloor } = stateMap(page, event, plan, [hint], {
     overlay: () => ({ mine: [...chosen], hinted: [...mine].filter((i) => !chosen.has(i)) }),
     seat: toggle, read: on.read, text: (i) => (chosen.has(i) ? ", chosen" : mine.has(i) ? ", given back" : ""),
   });
   const mine = new Set(own.map((id) => hall.byID.get(id)).filter((i) => i !== undefined));
   for (const i of mine) chosen.add(i);
+  for (const i of [...mine].slice(0, 1)) showFloor(hall.section(i).floor);
   const isOwn = (i) => mine.has(i);
   return {
     root, hall, toggle, isOwn,
