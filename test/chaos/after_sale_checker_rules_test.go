@@ -203,3 +203,25 @@ func TestStreamChecker_ComparesListsOfPayments(t *testing.T) {
 		})
 	}
 }
+
+// A payment of which all was refunded part by part is REFUNDED at once when its booking is cancelled, and no other one.
+func TestStreamChecker_KnowsWhatIsRefundedByParts(t *testing.T) {
+	t.Parallel()
+	part := func(amount int64, status string) trackedRefund { return trackedRefund{amount, status} }
+	for name, c := range map[string]struct {
+		parts []trackedRefund
+		want  bool
+	}{
+		"all":          {[]trackedRefund{part(600, "REFUNDED"), part(400, "REFUNDED")}, true},
+		"one is due":   {[]trackedRefund{part(600, "REFUNDED"), part(400, "DUE")}, false},
+		"some is left": {[]trackedRefund{part(600, "REFUNDED")}, false},
+		"none":         {nil, false},
+	} {
+		if got := (trackedPayment{Amount: 1000, Refunds: c.parts}).isByParts(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+	if (trackedPayment{}).isByParts() {
+		t.Error("a payment without an amount has no parts")
+	}
+}

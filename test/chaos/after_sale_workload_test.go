@@ -230,10 +230,10 @@ func (g *generator) alteration(event int, booking string) (send func()) {
 		charge := chargeOf(referenceOf(booking, r.in.reference), r.in.reference)
 		r.change.Payment = &charge
 	}
-	if g.rng.IntN(3) == 0 {
+	if g.rng.IntN(4) == 0 {
 		r.in.part = 250 * (1 + g.rng.Int64N(3))
 		r.change.Refund = &client.PartialRefund{Amount: r.in.part}
-		if g.rng.IntN(2) == 0 {
+		if g.rng.IntN(4) == 0 {
 			r.in.partOf = 1 + g.rng.IntN(saleReference-1)
 			r.change.Refund.PaymentID = paymentIDOf(referenceOf(booking, r.in.partOf))
 		}

@@ -302,7 +302,7 @@ func (g *generator) useBooking(event int, l ownLock, b bookingOf) {
 	default:
 		confirm(g.n, 1)()
 	}
-	if g.rng.IntN(3) > 0 {
+	if g.rng.IntN(6) == 0 || g.isAccepted(b.id, referenceOf(b.id, 1)) && g.rng.IntN(5) > 0 {
 		g.afterSale(event, l, b.id)
 	}
 	if g.rng.IntN(8) > 0 { // Most bookings are cancelled, so that their seats are sold again.
