@@ -101,3 +101,44 @@ func TestAfterSale_ABookingChangesAndEndsInOneBatch(t *testing.T) {
 	wantAvailable(t, w, eventID, 10)
 	testenv.CheckInvariants(t, w.DB.Database)
 }
+
+// A change or a transfer was committed and not answered, and another process has changed the booking since. Settling finds the
+// command by its ID, and undoes nothing.
+func TestSettle_WhatWasFollowedByAnotherChange(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	for name, command := range map[string]func(of inventory.OfBooking) inventory.Command{
+		"a change": func(of inventory.OfBooking) inventory.Command {
+			charge := holdfast.Charge{Reference: "more " + of.BookingID.String()}
+			return inventory.ChangeBooking{OfBooking: of, BookingChange: holdfast.BookingChange{Seats: 5, Payment: charge}}
+		},
+		"a transfer": func(of inventory.OfBooking) inventory.Command {
+			return inventory.Transfer{OfBooking: of, Customer: inventory.Customer{UserID: mongodb.NewID()}, NewLockID: mongodb.NewID()}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eventID := w.Event(10)
+			b := confirmed(w, w.Acquire(eventID, 3, testenv.Soon()))
+			c := command(ofBooking(b))
+			if _, err := w.Store.Apply(w.Ctx(), mongodb.TxOptions{}, planOf(t, w, eventID, c), always); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := w.Bookings.TransferBooking(w.Ctx(), b.ID, holdfast.BookingTransfer{Holder: "guest"}); err != nil {
+				t.Fatal(err)
+			}
+			last, _, err := w.Bookings.ChangeBooking(w.Ctx(), b.ID, holdfast.BookingChange{Seats: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			results, err := newProcess(t, w).Settle(w.Ctx(), eventID, c)
+			if err != nil || results[0].Err != nil || results[0].Replayed {
+				t.Fatalf("%+v, %v", results, err)
+			}
+			if got := results[0].Booking; got.Revision != last.Revision || got.Seats != 2 || got.Holder != "guest" {
+				t.Errorf("settled as %+v, it was %+v", got, last)
+			}
+			wantAvailable(t, w, eventID, 8)
+			testenv.CheckInvariants(t, w.DB.Database)
+		})
+	}
+}
