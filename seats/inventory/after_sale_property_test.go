@@ -66,7 +66,9 @@ func (r *afterSale) step(g *seatGenerator) {
 	if r.remember {
 		r.recall(g)
 	}
-	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "money", "money", "money", "money", "settle", "settle", "claim") {
+	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "money", "money", "money", "money", "settle", "settle", "claim", "cancel event") {
+	case "cancel event":
+		r.cancelEvent(g)
 	case "money":
 		r.direct(g, r.money(g))
 	case "settle":
@@ -81,6 +83,29 @@ func (r *afterSale) step(g *seatGenerator) {
 		r.queue(g, batch...)
 	}
 	r.checkSums(g)
+}
+
+// cancelEvent ends some of what a cancelled event has.
+func (r *afterSale) cancelEvent(g *seatGenerator) {
+	if r.store.event == nil || r.store.event.Status != holdfast.Cancelled && !g.oneOf("cancel the event", 4) {
+		return
+	}
+	r.hold, r.settling = false, false
+	r.run(g.T, inventory.ChangeEvent{EventChange: holdfast.EventChange{Status: new(holdfast.Cancelled)}})
+	c := inventory.CancelSale{Run: inventory.Run{By: holdfast.EndedByEventCancel, ID: "event-cancel-1"}}
+	for n := range g.last {
+		b := r.store.bookings[bookingID(n)]
+		switch draw(g.generator, "names", "lock", "booking", "nothing") {
+		case "lock":
+			c.LockIDs = append(c.LockIDs, lockID(n))
+		case "booking":
+			if b != nil {
+				c.Bookings = append(c.Bookings, inventory.BookingRef{Booking: b.ID, Lock: draw(g.generator, "its lock", b.LockID, b.LockID, lockID(n))})
+			}
+		}
+	}
+	r.hold = true
+	r.run(g.T, c)
 }
 
 // queue carries out a batch, which clients may repeat later.

@@ -211,7 +211,7 @@ func (m *model) transfer(c inventory.Transfer) outcome {
 	next.ID, next.UserID, next.Holder, next.Key, next.RequestHash = c.NewLockID, c.UserID, c.Holder, "", ""
 	next.Status, next.ExpiresAt, next.CreatedAt, next.BookingID = "CONSUMED", m.now, m.now, b.ID
 	m.locks[next.ID], m.fresh[next.ID] = &modelLock{Lock: next}, true
-	lock.Status, lock.ending = "RELEASED", ending{by: "transfer"}
+	lock.Status, lock.BookingID, lock.ending = "RELEASED", b.ID, ending{by: "transfer"}
 	b.LockID, b.UserID, b.Holder = next.ID, c.UserID, c.Holder
 	m.note(b, c.Request)
 	return answer(b)
@@ -267,5 +267,39 @@ func (m *model) sell(c inventory.Sell) outcome {
 	}
 	o := answer(b)
 	o.lock = lock
+	return o
+}
+
+// cancelSale ends locks of a cancelled event with their bookings, and bookings whose lock takes no seats any more. All that they
+// were paid with has to be refunded.
+func (m *model) cancelSale(c inventory.CancelSale) (o outcome) {
+	if m.event == nil {
+		return refused("EVENT_NOT_FOUND")
+	}
+	end := func(b *holdfast.Booking) {
+		m.giveBackPayments(b, "event_cancelled")
+		b.Status = "CANCELLED"
+	}
+	for _, id := range c.LockIDs {
+		lock := m.locks[id]
+		if lock == nil || lock.EventID != m.event.ID || lock.Status != "ACTIVE" && lock.Status != "CONSUMED" {
+			continue
+		}
+		ended := inventory.Ended{Lock: id, Seats: lock.Seats}
+		for _, b := range m.live(id) {
+			end(b)
+			ended.Booking = b.ID
+		}
+		lock.Status, lock.ending = "RELEASED", ending{c.By, c.ID}
+		o.ended = append(o.ended, ended)
+	}
+	for _, ref := range c.Bookings {
+		b, lock := m.bookings[ref.Booking], m.locks[ref.Lock]
+		isOver := lock == nil || lock.Status != "ACTIVE" && lock.Status != "CONSUMED"
+		if b != nil && b.LockID == ref.Lock && isOver && b.Status != "EXPIRED" && b.Status != "CANCELLED" {
+			end(b)
+			o.ended = append(o.ended, inventory.Ended{Booking: b.ID, Lock: ref.Lock})
+		}
+	}
 	return o
 }

@@ -118,7 +118,7 @@ func (m *model) cancel(c inventory.Cancel) outcome {
 	} else if code := m.bookingCode(b); code != "" {
 		return refused(code)
 	}
-	m.giveBackPayments(b)
+	m.giveBackPayments(b, "booking_cancelled")
 	b.Status = "CANCELLED"
 	if lock != nil {
 		m.free(lock)

@@ -259,9 +259,9 @@ func (m *model) moveToNewLock(b *holdfast.Booking, id ID) {
 
 // giveBackPayments makes the ACCEPTED payments of a booking REFUND_DUE, because the booking is cancelled. One of which nothing is
 // left to give back is REFUNDED at once.
-func (m *model) giveBackPayments(b *holdfast.Booking) {
+func (m *model) giveBackPayments(b *holdfast.Booking, why holdfast.PaymentReason) {
 	for _, p := range m.accepted(b) {
-		p.Status, p.Reason, p.Code = "REFUND_DUE", "booking_cancelled", "BOOKING_CANCELLED"
+		p.Status, p.Reason, p.Code = "REFUND_DUE", why, "BOOKING_CANCELLED"
 		if _, done := parts(p); p.Amount != nil && done == *p.Amount {
 			p.Status = "REFUNDED"
 		}

@@ -134,6 +134,8 @@ func (m *model) do(command inventory.Command) outcome {
 		return m.changeBooking(c)
 	case inventory.Transfer:
 		return m.transfer(c)
+	case inventory.CancelSale:
+		return m.cancelSale(c)
 	case inventory.Sell:
 		return m.sell(c)
 	case inventory.ChangeEvent:

@@ -113,7 +113,9 @@ func (s *store) load(n inventory.Needs) inventory.State {
 		Locks: map[ID]*inventory.Lock{}, Bookings: map[ID]*holdfast.Booking{}, LiveOf: map[ID][]ID{},
 	}
 	for _, id := range n.Bookings {
-		state.Bookings[id] = copyOf(s.bookings[id])
+		if state.Bookings[id] = copyOf(s.bookings[id]); s.corrupt[id] {
+			state.Bookings[id] = nil
+		}
 	}
 	state.Corrupt = s.corrupt
 	for _, id := range n.Locks {
