@@ -26,27 +26,36 @@ func TestDecide_AfterTheSaleAgreesWithTheModel(t *testing.T) {
 		{"of an unseated event", newUnseatedGenerator, true},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			rapid.Check(t, func(t *rapid.T) {
-				g := row.draw(t)
-				r := &afterSale{
-					hallComparison: &hallComparison{
-						pipeline: &pipeline{store: g.store, rules: g.rules, remember: row.remember},
-						model:    seatModelOf(g.store, g.rules, nil),
-					},
-					refunded: map[ID]int64{},
-				}
-				for id, p := range g.store.payments {
-					_, r.refunded[id] = parts(p)
-				}
-				for range g.number("sales", 1, 3) {
-					g.known = g.last
-					r.queue(g, g.sell(g.request(g.next())))
-				}
-				for range g.number("steps", 1, 12) {
-					r.step(g)
-				}
-			})
+			for range sets {
+				rapid.Check(t, func(t *rapid.T) { changeAfterSales(row.draw(t), row.remember) })
+			}
 		})
+	}
+}
+
+// sets are the sets of a hundred histories, by default.
+const sets = 4
+
+func changeAfterSales(g *seatGenerator, remember bool) {
+	if g.store.event != nil && g.oneOf("limit", 2) {
+		g.store.event.MaxSeatsPerUser = int64(g.number("seats of a customer", 3, 6))
+	}
+	r := &afterSale{
+		hallComparison: &hallComparison{
+			pipeline: &pipeline{store: g.store, rules: g.rules, remember: remember},
+			model:    seatModelOf(g.store, g.rules, nil),
+		},
+		refunded: map[ID]int64{},
+	}
+	for id, p := range g.store.payments {
+		_, r.refunded[id] = parts(p)
+	}
+	for range g.number("sales", 1, 3) {
+		g.known = g.last
+		r.queue(g, g.sell(g.request(g.next())))
+	}
+	for range g.number("steps", 1, 12) {
+		r.step(g)
 	}
 }
 
