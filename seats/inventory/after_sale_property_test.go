@@ -75,7 +75,8 @@ func (r *afterSale) step(g *seatGenerator) {
 	if r.remember {
 		r.recall(g)
 	}
-	switch draw(g.generator, "kind", "queue", "queue", "queue", "queue", "money", "money", "money", "money", "settle", "settle", "claim", "cancel event") {
+	switch draw(g.generator, "kind",
+		"queue", "queue", "queue", "queue", "money", "money", "money", "money", "settle", "settle", "claim", "cancel event") {
 	case "cancel event":
 		r.cancelEvent(g)
 	case "money":

@@ -191,7 +191,8 @@ func TestAfterTheSale_GuardsWhatWasDecidedOn(t *testing.T) {
 func TestAfterTheSale_GuardsTheTimeOfAnOpenBooking(t *testing.T) {
 	for name, row := range map[string]struct{ lock, window int }{"the window": {30, 5}, "the lock": {5, 30}} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(9).withLock(1, 2, holdfast.LockActive, in(minutes(row.lock))).withBooking(1, holdfast.BookingPending, in(minutes(row.window)))
+			s := newStore(9).withLock(1, 2, holdfast.LockActive, in(minutes(row.lock)))
+			s.withBooking(1, holdfast.BookingPending, in(minutes(row.window)))
 			p := &pipeline{store: s, rules: theRules}
 			p.beforeApply = func(inventory.Plan) { s.now = in(minutes(5)) }
 			wantCode(t, p.batch(t, toSeats(1, 1))[0], holdfast.CodeBookingExpired)

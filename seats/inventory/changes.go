@@ -74,7 +74,9 @@ func (d *decision) closeChanges() {
 			continue
 		}
 		b := &d.moved[i].after
-		p.Changes = append(p.Changes, Change{Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b, Previous: d.moved[i].previous})
+		p.Changes = append(p.Changes, Change{
+			Type: d.moved[i].what, By: d.moved[i].by, Revision: b.Revision, Booking: b, Previous: d.moved[i].previous,
+		})
 	}
 	for i := range d.paid {
 		paid := &d.paid[i].after

@@ -140,7 +140,9 @@ func (s *store) checkPaymentChanges(p inventory.Plan) error {
 	states := copies(s.payments)
 	for _, made := range p.NewPayments {
 		states[made.ID] = pointer(made)
-		want = append(want, inventory.Change{Type: typeOfPaymentChange(holdfast.Payment{}, made), Revision: made.Revision, Payment: pointer(made)})
+		want = append(want, inventory.Change{
+			Type: typeOfPaymentChange(holdfast.Payment{}, made), Revision: made.Revision, Payment: pointer(made),
+		})
 	}
 	for _, w := range p.Payments {
 		before, after := states[w.ID], w.After

@@ -108,7 +108,8 @@ func (c Book) decide(d *decision) Result {
 		}
 	}
 	d.write(lock, LockWrite{To: lock.Status, Guard: LiveAtRevision, BookingID: b.ID, ExpiresAt: later(lock.ExpiresAt, b.PaymentExpiresAt)})
-	d.plan.NewBookings, d.moved = append(d.plan.NewBookings, b), append(d.moved, seenBooking{after: b, what: holdfast.ChangeBookingCreated, by: d.command})
+	d.plan.NewBookings = append(d.plan.NewBookings, b)
+	d.moved = append(d.moved, seenBooking{after: b, what: holdfast.ChangeBookingCreated, by: d.command})
 	return Result{Booking: &b}
 }
 

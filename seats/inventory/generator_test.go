@@ -178,7 +178,8 @@ func (g *generator) shopDataChange() (c holdfast.ShopDataChange) {
 
 // queued draws a command that goes through the event's queue.
 func (g *generator) queued() inventory.Command {
-	switch draw(g, "command", "acquire", "acquire", "acquire", "release", "cancel", "change", "late", "late", "booking", "booking", "transfer", "sell") {
+	switch draw(g, "command",
+		"acquire", "acquire", "acquire", "release", "cancel", "change", "late", "late", "booking", "booking", "transfer", "sell") {
 	case "late":
 		return g.late()
 	case "booking":

@@ -102,14 +102,8 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 	if b.Status == "CONFIRMED" {
 		lock.Status = "CONSUMED" // it was ACTIVE after a crash of other software
 	}
-	switch {
-	case !isPaid:
-	case b.Status != "CONFIRMED":
-		return refused("BOOKING_NOT_PAYABLE")
-	case paid != nil:
-		return refused("PAYMENT_REFERENCE_USED")
-	case len(m.accepted(b)) >= holdfast.MaxListedPayments:
-		return refused("VALIDATION_FAILED")
+	if code := m.additionalCode(b, paid); isPaid && code != "" {
+		return refused(code)
 	}
 	refunds, ok := m.refundOf(b, c)
 	if !ok {
@@ -143,6 +137,20 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 	}
 	m.note(b, c.Request)
 	return answer(b)
+}
+
+// additionalCode refuses an additional payment of a booking; paid is the payment of its charge that is there.
+func (m *model) additionalCode(b *holdfast.Booking, paid *holdfast.Payment) holdfast.Code {
+	switch {
+	case b.Status != "CONFIRMED":
+		return "BOOKING_NOT_PAYABLE"
+	case paid != nil:
+		return "PAYMENT_REFERENCE_USED"
+	case len(m.accepted(b)) >= holdfast.MaxListedPayments:
+		return "VALIDATION_FAILED"
+	default:
+		return ""
+	}
 }
 
 // refundOf is the payment of which a change gives a part back: the first that is ACCEPTED, or the one named; nil: none was

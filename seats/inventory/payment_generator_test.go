@@ -161,7 +161,9 @@ func (g *generator) knownPayments() (ids []ID) {
 
 // refundPart draws a part of a payment, and refundedPart a part that the shop has refunded.
 func (g *generator) refundPart() inventory.RefundPart {
-	c := inventory.RefundPart{PartID: partID(g.next()), Amount: draw(g, "part amount", int64(1), 1, 2, 5, 6), Key: draw(g, "part key", "", "", "k1", "k2")}
+	c := inventory.RefundPart{
+		PartID: partID(g.next()), Amount: draw(g, "part amount", int64(1), 1, 2, 5, 6), Key: draw(g, "part key", "", "", "k1", "k2"),
+	}
 	if known := g.knownPayments(); len(known) > 0 {
 		c.PaymentID = draw(g, "payment", known...)
 	}

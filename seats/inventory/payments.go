@@ -205,7 +205,9 @@ func (d *decision) writePayment(p holdfast.Payment, from holdfast.PaymentStatus,
 
 // returnPayments makes the ACCEPTED payments of a CONFIRMED booking REFUND_DUE, because the booking is cancelled, and
 // returns the list of its payments after that; nil if it does not change. It returns false if they have to be read first.
-func (d *decision) returnPayments(b holdfast.Booking, why holdfast.PaymentReason, runID string) (list *[]holdfast.ListedPayment, read bool) {
+func (d *decision) returnPayments(
+	b holdfast.Booking, why holdfast.PaymentReason, runID string,
+) (list *[]holdfast.ListedPayment, read bool) {
 	accepted := b.Accepted()
 	for _, id := range accepted {
 		d.paymentByID(id)
