@@ -12,7 +12,8 @@
 //	succeeded               confirms once more, which changes nothing: the seats are sold
 //	canceled                cancels the booking: no money, no seats
 //
-// A change of a sold order goes the same way: see changes.go. Money that has to go back later (a cancelled event, returned tickets) is listed by Holdfast: see giveBack.
+// A change of a sold order goes the same way: see changes.go. Money that has to go back later (a cancelled event, returned
+// tickets) is listed by Holdfast: see giveBack.
 package main
 
 import (
