@@ -161,8 +161,8 @@ type BookingChange struct {
 	// EventID is the booking's event, if the caller knows it, which saves a read; otherwise zero. A booking of another event
 	// is not found.
 	EventID ID
-	Seats int64
-	Wish  Wish
+	Seats   int64
+	Wish    Wish
 	// Payment is an additional one, ACCEPTED if the booking changes. The zero value means none.
 	Payment Charge
 	Refund  *PartRequest // a part of a payment that has to be refunded if the booking changes
@@ -203,9 +203,9 @@ func (c BookingChange) Check() error {
 // BookingTransfer gives a booking to another customer.
 type BookingTransfer struct {
 	EventID ID // see BookingChange
-	UserID ID
-	Holder string // in place of UserID; see CustomerID
-	Key    string // idempotency key; "" for none
+	UserID  ID
+	Holder  string // in place of UserID; see CustomerID
+	Key     string // idempotency key; "" for none
 }
 
 // Hash differs between different transfers of a booking with one idempotency key, and from every change of its seats.

@@ -184,7 +184,7 @@ func (tr *transcript) completed(command inventory.Command) inventory.Command {
 	switch c := command.(type) {
 	case inventory.ChangeBooking:
 		c.Seats = cmp.Or(c.Seats, int64(len(c.Wish.SeatIDs)))
-		complete(&c.OfBooking, c.BookingChange.Hash())
+		complete(&c.OfBooking, c.Hash())
 		if c.Refund != nil && c.RefundID.IsZero() {
 			c.RefundID = partID(tr.numbered)
 		}
