@@ -130,7 +130,9 @@ func (a *api) registerAfterSaleRoutes() {
 			if err != nil {
 				return nil, err
 			}
-			change.EventID = t.eventOrZero()
+			if change.EventID, err = t.eventOfBooking(); err != nil {
+				return nil, err
+			}
 			b, replayed, err := a.Bookings.ChangeBooking(ctx, t.id, change)
 			if err != nil {
 				return nil, err
@@ -151,8 +153,12 @@ func (a *api) registerAfterSaleRoutes() {
 			if err := a.admitCustomer(ctx, c); err != nil {
 				return nil, err
 			}
+			event, err := t.eventOfBooking()
+			if err != nil {
+				return nil, err
+			}
 			b, replayed, err := a.Bookings.TransferBooking(ctx, t.id, holdfast.BookingTransfer{
-				EventID: t.eventOrZero(), UserID: c.UserID, Holder: c.Holder, Key: key,
+				EventID: event, UserID: c.UserID, Holder: c.Holder, Key: key,
 			})
 			if err != nil {
 				return nil, err

@@ -37,12 +37,16 @@ type target struct {
 	id    holdfast.ID
 }
 
-// eventOrZero is the event that the path names, or zero.
-func (t target) eventOrZero() (id holdfast.ID) {
-	if t.event != nil {
-		id = *t.event
+// eventOfBooking is the event that the path names, or zero if it names none. No booking is of the event whose ID is zero.
+func (t target) eventOfBooking() (holdfast.ID, error) {
+	switch {
+	case t.event == nil:
+		return holdfast.ID{}, nil
+	case t.event.IsZero():
+		return holdfast.ID{}, holdfast.NotFound(holdfast.CodeBookingNotFound)
+	default:
+		return *t.event, nil
 	}
-	return id
 }
 
 func (p PathID) target() target { return target{id: parseID(p.ID)} }
