@@ -5,6 +5,26 @@ import (
 	"time"
 )
 
+// agreement is a request, and the path of the resource that its answer has.
+type agreement struct {
+	method, path, resource string
+	body                   any
+}
+
+// wantAgreeing fails unless each answer is what is stored: the next GET answers the same, in every field.
+func (s *site) wantAgreeing(t *testing.T, requests []agreement) {
+	t.Helper()
+	for _, c := range requests {
+		t.Run(c.method+" "+c.path, func(t *testing.T) {
+			s := s.in(t)
+			answered := s.call(c.method, c.path, c.body)
+			if got := s.want(s.call("GET", c.resource+answered.text("id"), nil), 200, ""); got.raw != answered.raw {
+				t.Errorf("answered %s, and then %s", answered.raw, got.raw)
+			}
+		})
+	}
+}
+
 // What a change answers is what is stored: the next GET answers the same, in every field.
 func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 	t.Parallel()
@@ -22,24 +42,9 @@ func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 		}
 		return s.want(s.call("POST", "/api/bookings", request), 201, "").text("id")
 	}
-	sold := func(reference string) string {
-		t.Helper()
-		sale := fields{"holder": cart, "seats": 2, "paymentReference": reference, "amount": 100}
-		return s.want(s.call("POST", "/api/events/"+event+"/sales", sale), 201, "").text("id")
-	}
-	partOf := func(payment string) string {
-		t.Helper()
-		p := s.want(s.call("POST", "/api/payments/"+payment+"/refunds", fields{"amount": 1}), 201, "")
-		return p.body["refunds"].([]any)[0].(map[string]any)["id"].(string)
-	}
-	first, second := sold("first"), sold("second")
-	part := partOf(paymentOf("first"))
 	inAnHour := time.Now().Add(time.Hour).Format(time.RFC3339Nano) // finer than a millisecond
 	pending := fields{"paymentTtlSeconds": 900}
-	for _, c := range []struct {
-		method, path, resource string
-		body                   any
-	}{
+	s.wantAgreeing(t, []agreement{
 		{"POST", "/api/users", "/api/users/", fields{"name": " Ada  B. ", "email": "Ada@example.com"}},
 		{"POST", "/api/events", "/api/events/", fields{"name": " E ", "totalSeats": 7, "eventDate": "2026-06-15T10:00:00.123456789+02:00"}},
 		{"PATCH", "/api/events/" + event, "/api/events/", fields{"name": " F ", "totalSeats": 90, "maxSeatsPerUser": 50}},
@@ -58,10 +63,26 @@ func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 		{"POST", "/api/bookings/" + newBooking(pending) + "/confirm", "/api/bookings/", nil},
 		{"POST", "/api/bookings/" + newBooking(pending) + "/cancel", "/api/bookings/", nil},
 		{"POST", "/api/bookings/" + newBooking(nil) + "/cancel", "/api/bookings/", nil},
+	})
+}
+
+func TestAPI_AnswersAfterTheSaleAgreeWithTheNextGet(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, user := s.event(100), s.user()
+	sold := func(reference string) string {
+		t.Helper()
+		return s.sellAtOnce(event, fields{"holder": cart, "seats": 2, "paymentReference": reference, "amount": 100}).text("id")
+	}
+	_, open := s.book(event, user, fields{"seats": 2}, nil)
+	first, second := sold("first"), sold("second")
+	p := s.want(s.call("POST", "/api/payments/"+paymentOf("first")+"/refunds", fields{"amount": 1}), 201, "")
+	part := p.body["refunds"].([]any)[0].(map[string]any)["id"].(string)
+	s.wantAgreeing(t, []agreement{
 		{"POST", "/api/events/" + event + "/sales", "/api/bookings/", fields{"userId": user, "seats": 1, "paymentReference": "sold"}},
 		{"POST", "/api/events/" + event + "/sales", "/api/bookings/", fields{"holder": cart, "seats": 1, "metadata": fields{"a": "1"}}},
-		{"PUT", "/api/bookings/" + newBooking(nil) + "/seats", "/api/bookings/", fields{"seats": 3}},
-		{"PUT", "/api/bookings/" + newBooking(pending) + "/seats", "/api/bookings/", fields{"seats": 1}},
+		{"PUT", "/api/bookings/" + open + "/seats", "/api/bookings/", fields{"seats": 3}},
+		{"PUT", "/api/bookings/" + open + "/seats", "/api/bookings/", fields{"seats": 1}},
 		{"PUT", "/api/bookings/" + first + "/seats", "/api/bookings/", fields{"seats": 1, "refund": fields{"amount": 50}}},
 		{"PUT", "/api/bookings/" + first + "/seats", "/api/bookings/", fields{"seats": 3, "payment": fields{"paymentReference": "more"}}},
 		{"POST", "/api/bookings/" + first + "/transfer", "/api/bookings/", fields{"userId": user}},
@@ -71,13 +92,5 @@ func TestAPI_AnswersAgreeWithTheNextGet(t *testing.T) {
 		{"POST", "/api/bookings/" + first + "/cancel", "/api/bookings/", nil},
 		{"POST", "/api/payments/" + paymentOf("first") + "/refunded", "/api/payments/", fields{"refundReference": "r"}},
 		{"PUT", "/api/bookings/" + second + "/seats", "/api/bookings/", fields{"seats": 2}},
-	} {
-		t.Run(c.method+" "+c.path, func(t *testing.T) {
-			s := s.in(t)
-			answered := s.call(c.method, c.path, c.body)
-			if got := s.want(s.call("GET", c.resource+answered.text("id"), nil), 200, ""); got.raw != answered.raw {
-				t.Errorf("answered %s, and then %s", answered.raw, got.raw)
-			}
-		})
-	}
+	})
 }
