@@ -44,6 +44,8 @@ export interface Lock {
   status: "ACTIVE" | "CONSUMED" | "RELEASED" | "EXPIRED";
   /** RFC 3339. */
   expiresAt: string;
+  /** The booking that it last had; of an ACTIVE lock, it is being paid. */
+  bookingId?: string;
   createdAt: string;
   places: { seatId?: string; section: string; row?: string; label?: string; category?: string }[];
 }
@@ -73,7 +75,7 @@ export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"
 
 /** Detail of the event `error`; hold() and best() reject with an Error that has code, status and problem. */
 export interface HoldfastSeatsError {
-  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_TOKEN; NO_MAP. With status 0, hold() also has SEAT_ORPHANED, and best() TOO_MANY. */
+  /** Code of the server, such as SEAT_LIMIT_REACHED; NO_ANSWER; NO_TOKEN; NO_MAP. With status 0, hold() also has SEAT_ORPHANED, best() TOO_MANY, SALE_NOT_OPEN and EVENT_NOT_ON_SALE, and both LOCK_HAS_BOOKING. */
   code: string;
   /** HTTP status; 0 without an answer. */
   status: number;
@@ -91,6 +93,8 @@ export class HoldfastSeats extends HTMLElement {
   prices: Record<string, number | string>;
   /** Texts in place of the English ones. */
   words: Record<string, string | ((...values: never[]) => string)>;
+  /** The attribute: the choice can't be changed while the shop is paid. The element ends it when nothing is held any more. */
+  paying: boolean;
   readonly selection: Selected[];
   readonly locks: Lock[];
   /** Holds what is chosen, for hold="checkout". It rejects if not all of it can be held. */
@@ -99,8 +103,8 @@ export class HoldfastSeats extends HTMLElement {
   best(seats: number, options?: BestOptions): Promise<void>;
   /** Gives up everything that is chosen or held. */
   release(): Promise<void>;
-  /** Forgets the locks without releasing them: after the shop has sold them. */
-  finish(): void;
+  /** Forgets the locks without releasing them, after the shop has sold them: those with these IDs, or all. Others are released, unless they have a booking. */
+  finish(lockIds?: string[]): Promise<void>;
   /** Moves the map and the keyboard to a seat. */
   showSeat(id: string): void;
   addEventListener<K extends keyof HoldfastSeatsEventMap>(

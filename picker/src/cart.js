@@ -4,6 +4,7 @@ import { Refusal, pause } from "./api.js";
 import { accessible } from "./hall.js";
 import { Hold } from "./hold.js";
 import { orphans } from "./orphans.js";
+import { saleOf } from "./sale.js";
 
 const maxReads = 10; // of a lock that is taken over
 
@@ -14,7 +15,8 @@ export class Cart {
   #areaHolds = new Map();
 
   /**
-   * @param options has `event`, `customer`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`
+   * @param options has `event`, `customer`, `ttlSeconds`, `most` (seats in all), `holdsAtOnce`, `isPaying` (nothing can be
+   * chosen or given up)
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
    * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal)` and `waiting(refusal)`
@@ -73,14 +75,19 @@ export class Cart {
     for (const h of this.#areaHolds.values()) h.stop();
   }
 
-  /** forget drops everything without a request: the shop has sold it. */
-  forget() {
-    for (const h of this.#holds()) h.forget();
-    this.held.clear();
+  /**
+   * forget drops everything. Locks with these IDs, without IDs all locks, get no request: the shop has sold them. Others are
+   * released, unless they have a booking.
+   */
+  async forget(ids) {
+    const others = this.#holds().filter(({ lock }) => lock !== null && ids !== undefined && !ids.includes(lock.id));
+    for (const h of this.#holds()) if (!others.includes(h)) h.forget();
+    if (this.hold.lock === null) this.held.clear();
     this.#drop([...this.chosen]);
     this.#placeNone();
     this.on.held();
     this.on.changed();
+    await Promise.all(others.map((h) => h.want(null)));
   }
 
   #holds() { return [this.hold, ...this.#areaHolds.values()]; }
@@ -116,6 +123,7 @@ export class Cart {
   /** toggle chooses a seat, or releases it. */
   toggle(seat) {
     if (this.isPicking) return undefined; // another choice is being made
+    if (this.options.isPaying) return this.on.said(this.words.hasBooking);
     if (this.chosen.delete(seat)) {
       const single = this.options.holdsAtOnce && this.held.has(seat) && this.chosen.size > 0 ? this.orphansOf(this.chosen) : [];
       if (single.length === 0) return this.#chose(seat, false);
@@ -161,13 +169,16 @@ export class Cart {
   // the lock stays as it is. After a click that is said again: it was not held, even if its row has no single seat. It
   // promises the refusal, the server's or that one.
   #wish(isClick = false) {
+    if (this.options.isPaying) return Promise.resolve(); // the server would refuse it
     const single = this.orphansOf(this.chosen);
     if (!this.#hintAt(single, isClick)) return this.hold.want(this.chosen.size === 0 ? null : this.#named(this.chosen));
-    const isHeld = this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i));
-    return Promise.resolve(isHeld ? undefined : new Refusal(0, {
+    return Promise.resolve(this.#isHeld ? undefined : new Refusal(0, {
       code: "SEAT_ORPHANED", detail: this.words.orphan(this.on.named(single)), orphans: single.map((i) => this.hall.ids[i]),
     }));
   }
+
+  // #isHeld reports whether the lock has the chosen seats, and no others.
+  get #isHeld() { return this.chosen.size === this.held.size && [...this.chosen].every((i) => this.held.has(i)); }
 
   #named(places) {
     const seats = [...places].sort((a, b) => a - b);
@@ -178,6 +189,10 @@ export class Cart {
   /** setPlaces chooses a number of places in a section of general admission. */
   setPlaces(section, n) {
     const had = this.areas.get(section.number) ?? 0;
+    if (this.options.isPaying) {
+      this.on.said(this.words.hasBooking);
+      return this.on.changed(); // shows the previous number again
+    }
     if (n > had && this.#isClosed()) n = had;
     const others = this.size - had;
     if (n > 0 && others + n > this.options.most) {
@@ -186,7 +201,7 @@ export class Cart {
     }
     this.#place(section, n);
     if (this.options.holdsAtOnce) this.#wishPlaces(section);
-    this.on.changed();
+    return this.on.changed();
   }
 
   #place(section, n) {
@@ -217,7 +232,7 @@ export class Cart {
         show();
       },
       refused: (refusal) => {
-        if (this.options.holdsAtOnce) this.#place(section, hold.wanted?.seats ?? 0); // there may have been further clicks
+        if (this.#restores(refusal)) this.#place(section, hold.wanted?.seats ?? 0); // there may have been further clicks
         this.#tell(refusal);
         this.on.changed();
       },
@@ -238,7 +253,8 @@ export class Cart {
 
   /** best holds the best available seats, in place of the chosen ones. It throws the refusal of the server. */
   async best(n, options = {}) {
-    if (this.#isClosed()) throw new Refusal(0, { code: "EVENT_NOT_ON_SALE", detail: this.on.closed() });
+    if (this.options.isPaying) throw this.#paying();
+    if (this.#isClosed()) throw this.#closed();
     const places = [...this.areas.values()].reduce((a, b) => a + b, 0);
     if (places + n > this.options.most) {
       this.on.said(this.words.most(this.options.most));
@@ -259,10 +275,14 @@ export class Cart {
 
   /**
    * holdAll holds the chosen seats, for a shop that holds on check-out, and returns the locks. It throws the refusal of the
-   * server, or SEAT_ORPHANED.
+   * server, or SEAT_ORPHANED, or LOCK_HAS_BOOKING while they are being paid and others are chosen.
    */
   async holdAll() {
     const areas = new Set([...this.areas.keys(), ...this.#areaHolds.keys()]);
+    if (this.options.isPaying) {
+      if (this.#isHeld && [...this.areas.keys()].every((n) => this.areaIsHeld(n))) return this.locks;
+      throw this.#paying();
+    }
     const refusals = await Promise.all([this.#wish(true), ...[...areas].map((n) => this.#wishPlaces(this.hall.sections[n]))]);
     const refusal = refusals.find((r) => r !== undefined);
     if (refusal !== undefined) throw refusal;
@@ -364,9 +384,24 @@ export class Cart {
       return;
     }
     const wasAsked = wish !== undefined && wish?.bestAvailable === undefined; // for what is chosen
-    if (wasAsked && this.options.holdsAtOnce && (this.hold.isSettled || this.isPicking)) this.#choose(this.held);
+    if (wasAsked && this.#restores(refusal) && (this.hold.isSettled || this.isPicking)) this.#choose(this.held);
     this.#tell(refusal);
     this.on.changed();
+  }
+
+  // #restores reports whether the choice becomes what is held, after a refusal.
+  #restores({ code }) { return this.options.holdsAtOnce || code === "LOCK_HAS_BOOKING"; }
+
+  // #closed is the refusal of an event that is not on sale, as the server would answer it.
+  #closed() {
+    const { event } = this.options;
+    const isBefore = saleOf(event, this.api.now()) === "before";
+    return new Refusal(0, { code: isBefore ? "SALE_NOT_OPEN" : "EVENT_NOT_ON_SALE", detail: this.on.closed(), ...(isBefore && { opensAt: event.saleStartsAt }) });
+  }
+
+  #paying() {
+    this.on.said(this.words.hasBooking);
+    return new Refusal(0, { code: "LOCK_HAS_BOOKING", detail: this.words.hasBooking });
   }
 
   #tell(refusal) {

@@ -25,7 +25,7 @@ const numbers = new Set(); // of the maps on the page
 
 /** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
 export class HoldfastSeats extends HTMLElement {
-  static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "theme", "lang"];
+  static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "paying", "theme", "lang"];
 
   #words = english;
   #token = undefined; // until the page sets it
@@ -58,7 +58,7 @@ export class HoldfastSeats extends HTMLElement {
     this.notice = el("p", { className: "notice", part: "notice", role: "alert", hidden: true });
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
-    for (const name of ["token", "prices", "words"]) { // that a page has set before this class was defined
+    for (const name of ["token", "prices", "words", "paying"]) { // that a page has set before this class was defined
       if (!Object.hasOwn(this, name)) continue;
       const value = this[name];
       delete this[name];
@@ -124,11 +124,18 @@ export class HoldfastSeats extends HTMLElement {
     p.map.focusSeat(found[0], p.map.node.contains(this.shadowRoot.activeElement));
   }
 
+  /** paying is the attribute: the choice can't be changed while the shop is paid. It ends when nothing is held any more. */
+  get paying() { return this.hasAttribute("paying"); }
+  set paying(is) { this.toggleAttribute("paying", is); }
+
   /** release releases everything that is chosen and held. It cancels a booking of the locks that is not paid. */
   release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
 
-  /** finish forgets the locks without releasing them, after the shop has sold them. */
-  finish() { this.#parts?.cart.forget(); }
+  /**
+   * finish forgets the locks without releasing them, after the shop has sold them: those with these IDs, or all. Others are
+   * released, unless they have a booking.
+   */
+  finish(ids) { return this.#parts?.cart.forget(ids) ?? Promise.resolve(); }
 
   /** showSeat moves the map and the keyboard to a seat, by its ID. */
   showSeat(id) {
@@ -193,7 +200,7 @@ export class HoldfastSeats extends HTMLElement {
       this.#parts?.list?.all();
       this.#showAll();
     } else if (name === "theme") this.#setColors();
-    else if (["max-seats", "hold", "ttl-seconds"].includes(name)) {
+    else if (["max-seats", "hold", "ttl-seconds", "paying"].includes(name)) {
       Object.assign(this.#parts?.cart.options ?? {}, this.#options());
       this.#showAll();
     }
@@ -280,6 +287,7 @@ export class HoldfastSeats extends HTMLElement {
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
       refused: (refusal) => {
         if (refusal.code === "EVENT_NOT_ON_SALE" || refusal.code === "SALE_NOT_OPEN") parts.sale.refresh();
+        if (refusal.code === "LOCK_HAS_BOOKING") this.paying = true;
         this.#fail(refusal);
       },
       closed: () => this.#closed(parts),
@@ -370,7 +378,7 @@ export class HoldfastSeats extends HTMLElement {
   #options() {
     return {
       ttlSeconds: Number(this.getAttribute("ttl-seconds") ?? 0), holdsAtOnce: this.getAttribute("hold") !== "checkout",
-      most: Math.min(mostSeats, Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost)),
+      isPaying: this.paying, most: Math.min(mostSeats, Math.max(1, Number(this.getAttribute("max-seats") ?? 0) || defaultMost)),
     };
   }
 
@@ -563,6 +571,8 @@ export class HoldfastSeats extends HTMLElement {
     this.#mustTell = locks.length > 0;
     if (locks.some((l) => !this.#told.has(l.id))) this.#unsay("end"); // it is not the last that happened
     this.#told = new Set(locks.map((l) => l.id));
+    if (locks.length === 0) this.paying = false;
+    else if (locks.some((l) => l.status === "ACTIVE" && l.bookingId !== undefined)) this.paying = true; // an ACTIVE lock's booking is open
     this.#tell("holdchanged", { locks, selection, expiresAt: time === undefined ? undefined : new Date(time).toISOString() });
   }
 

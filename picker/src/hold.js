@@ -216,7 +216,7 @@ const locksOf = ({ eventId }) => `/api/events/${encodeURIComponent(eventId)}/loc
 const pathOf = (lock) => `${locksOf(lock)}/${lock.id}`;
 
 // said is the part of a lock that the page gets.
-const said = ({ expiresAt, seats, places }) => JSON.stringify([expiresAt, seats, places]);
+const said = ({ expiresAt, seats, places, bookingId }) => JSON.stringify([expiresAt, seats, places, bookingId]);
 
 const newKey = () => crypto.randomUUID?.() ?? Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 

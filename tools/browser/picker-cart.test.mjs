@@ -49,6 +49,63 @@ test("the last standing places of a lock that is being paid for are not released
   expectNoErrors(page);
 });
 
+const book = (lock, user) =>
+  holdfast.ask("POST", "/api/bookings", { userId: user.id, eventId: lock.eventId, lockId: lock.id, paymentTtlSeconds: 60 });
+const paying = (map) => map.evaluate((e) => e.paying);
+
+test("while it is being paid, nothing is chosen or asked for; finish() forgets what is sold and releases the rest", async () => {
+  const event = await sell(studio());
+  const { page, map } = await show(event);
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  const sold = (await locksOf(event)).map((l) => l.id);
+  await map.evaluate((e) => e.setAttribute("paying", ""));
+  let asked = 0;
+  page.on("request", (r) => { if (r.method() !== "GET") asked++; });
+  for (const act of [() => click(map, "A-1-2"), () => click(map, "A-1-1"), () => map.getByRole("button", { name: "One more: Pit" }).click()]) {
+    await map.evaluate((e) => e.live.replaceChildren());
+    await act();
+    await says(map, /being paid for/);
+  }
+  assert.equal(await map.evaluate((e) => e.best(2).catch((refusal) => `${refusal.code} ${refusal.status}`)), "LOCK_HAS_BOOKING 0");
+  assert.deepEqual(await map.evaluate((e) => e.hold().then((locks) => locks.map((l) => l.id))), sold);
+  assert.deepEqual([await chosen(map), asked], [["A-1-1"], 0]);
+  assert.equal(await map.getByLabel("Number of places in Pit").inputValue(), "0");
+  await map.evaluate((e) => { e.paying = false; });
+  await map.getByRole("button", { name: "One more: Pit" }).click();
+  await holds(map, "A-1-1", "1 in pit");
+  await map.evaluate((e, ids) => { e.paying = true; return e.finish(ids); }, sold);
+  assert.deepEqual([await chosen(map), await held(map), await paying(map)], [[], [], false]);
+  assert.deepEqual((await locksOf(event)).map((l) => l.id), sold, "the lock that was not sold is released");
+  expectNoErrors(page);
+});
+
+test("the element learns of a booking: by a refusal, when it looks again, and after a reload; it pays no longer when the lock has ended", async () => {
+  const event = await sell(studio());
+  const { page, map, user } = await show(event, { hold: "checkout" });
+  await click(map, "A-1-1");
+  await map.evaluate((e) => e.hold());
+  const [lock] = await locksOf(event);
+  const booking = await book(lock, user);
+  await click(map, "A-1-2");
+  assert.equal(await map.evaluate((e) => e.hold().catch((refusal) => refusal.code)), "LOCK_HAS_BOOKING");
+  assert.deepEqual([await paying(map), await chosen(map)], [true, ["A-1-1"]]);
+  const again = await show(event, { lock: lock.id }, { user });
+  await until("the map that resumes knows", () => paying(again.map));
+  await again.map.evaluate((e) => e.finish(["another"]));
+  await holds(again.map, "A-1-1"); // it is not released
+  await holdfast.ask("POST", `/api/bookings/${booking.id}/cancel`);
+  for (const shown of [page, again.page]) await shown.evaluate(() => dispatchEvent(new Event("focus")));
+  for (const m of [map, again.map]) await until("nothing is being paid", async () => !(await paying(m)) && (await held(m)).length === 0);
+  await click(map, "A-1-2");
+  await map.evaluate((e) => e.hold());
+  await holds(map, "A-1-2");
+  await book((await locksOf(event))[0], user);
+  await page.evaluate(() => dispatchEvent(new Event("focus")));
+  await until("it looked again", () => paying(map));
+  expectNoErrors(page);
+});
+
 test("a seat that was given up while the next one went is not held invisibly", async () => {
   const event = await sell(studio());
   const { page, map } = await show(event);

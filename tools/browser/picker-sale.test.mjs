@@ -34,7 +34,7 @@ test("before the start seats show and can't be chosen; a page that waits asks fo
   await says(map, /^The sale begins in/);
   assert.deepEqual(await chosen(map), []);
   assert.equal(await map.getByLabel("Number of places in Pit").inputValue(), "0");
-  assert.equal(await map.evaluate((e) => e.best(2).catch((refusal) => refusal.code)), "EVENT_NOT_ON_SALE");
+  assert.equal(await map.evaluate((e) => e.best(2).catch((refusal) => `${refusal.code} ${refusal.problem.opensAt}`)), `SALE_NOT_OPEN ${event.saleStartsAt}`);
   await accessible(page);
   await screenshot(page, "picker-waits-desktop-phone");
   await says(map, /^The sale has begun\.$/);

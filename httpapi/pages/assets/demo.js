@@ -248,13 +248,14 @@ const createBooking = () => runAction(byID("book"), async () => {
     made.push(await request("POST", `${inEvent(lock)}/bookings`, body, { idempotent: true }));
   }
   bookings = made;
+  if (map !== null) map.paying = true;
 });
 
 const payBooking = () => runAction(byID("pay"), async () => {
   for (const [n, booking] of bookings.entries()) {
     bookings[n] = await request("POST", `${inEvent(booking)}/bookings/${booking.id}/confirm`, { paymentReference: `demo-${booking.id}` }, { idempotent: true });
   }
-  map?.finish();
+  map?.finish(locks.map((l) => l.id));
   showToast("Paid. The booking is confirmed.");
 });
 
