@@ -21,10 +21,10 @@ type lockBody struct {
 	Status         string `json:"status" enum:"ACTIVE,CONSUMED,EXPIRED,RELEASED"`
 	ExpiresAt      string `json:"expiresAt" format:"date-time"`
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
-	BookingID      string `json:"bookingId,omitempty" doc:"The booking that the lock last had."`
+	BookingID      string `json:"bookingId,omitempty" doc:"The booking that the lock last had; open while the lock is ACTIVE."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"The places of the seats in plan order, if the event has a seating plan."`
+	Places []placeBody `json:"places,omitempty" doc:"In plan order, if the event has a seating plan. General admission has one, without seatId: seats is the number."`
 	ShopBody
 }
 
