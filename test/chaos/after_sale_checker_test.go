@@ -45,7 +45,7 @@ func (p finalPayment) isByParts() bool {
 	return p.Amount != nil && returned == *p.Amount
 }
 
-// checkAfterSale: bookings agree with their locks and with what was told of them, each lock that a transfer has made was told,
+// checkAfterSale: bookings agree with their locks and with their changes, each lock that a transfer has made has its change,
 // and parts of payments are as they were acknowledged.
 func (c *clients) checkAfterSale(told map[holdfast.ID][]toldItem, final finalState) {
 	made := map[holdfast.ID]int{} // locks without a key, by booking

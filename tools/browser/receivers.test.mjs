@@ -1,4 +1,5 @@
-// The receivers of docs/webhooks.md, exactly as they are printed there: they are built and run, and get changes from real processes.
+// The receivers of docs/webhooks.md and examples/webhooks, exactly as they are there: they are built and run, and get changes from real
+// processes.
 
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
@@ -12,10 +13,10 @@ import { Webhook } from "standardwebhooks";
 import { Holdfast, until } from "./harness.mjs";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const docs = readFileSync(`${root}docs/webhooks.md`, "utf8");
+const read = (name) => readFileSync(`${root}${name}`, "utf8");
 
-// blocks are the page's blocks of code in a language.
-const blocks = (language) => [...docs.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].map((match) => match[1]);
+// block is the last block of code in a language of the page.
+const block = (language) => [...read("docs/webhooks.md").matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\``, "gms"))].at(-1)[1];
 
 // folder makes a folder inside of the project, so that the programs find its packages.
 function folder(t, parent) {
@@ -28,13 +29,13 @@ function folder(t, parent) {
 const languages = {
   Go: (t) => {
     const path = folder(t, ".build");
-    writeFileSync(`${path}/main.go`, blocks("go").at(-1));
+    writeFileSync(`${path}/main.go`, block("go"));
     execFileSync("go", ["build", "-o", `${path}/receiver`, `${path}/main.go`], { cwd: root, stdio: "inherit" });
     return [`${path}/receiver`, []];
   },
   JavaScript: (t) => {
     const path = folder(t, "tools/browser/node_modules/.receivers");
-    writeFileSync(`${path}/receiver.mjs`, blocks("js").at(-1));
+    writeFileSync(`${path}/receiver.mjs`, read("examples/webhooks/receiver.mjs"));
     return [process.execPath, [`${path}/receiver.mjs`], { INBOX: `${path}/inbox.jsonl` }];
   },
 };
@@ -185,7 +186,7 @@ test("a delivery is what the page shows", async (t) => {
     });
   });
   const { headers, body } = await received;
-  const [head, shown] = blocks("http").at(-1).split("\n\n");
+  const [head, shown] = block("http").split("\n\n");
   assert.equal(plain(JSON.stringify(JSON.parse(body))), plain(JSON.stringify(JSON.parse(shown))));
   for (const line of head.split("\n").slice(1)) {
     const [name, value] = line.split(": ");
