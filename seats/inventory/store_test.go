@@ -29,7 +29,7 @@ type store struct {
 	runID    string        // of the run that changed the event last
 	refusals int           // how often the event was held for a refusal
 	seats    *storedSeats  // nil: the event is unseated
-	corrupt  map[ID]bool   // locks and payments that break their schema
+	corrupt  map[ID]bool   // locks, bookings and payments that break their schema
 }
 
 type ending struct {
