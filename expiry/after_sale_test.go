@@ -265,13 +265,11 @@ func TestEventCancel_BookingsWithSeveralPayments(t *testing.T) {
 	testenv.CheckInvariants(t, w.DB.Database)
 }
 
-// The lists of payments that have to be refunded, and the counts of them, are read by indexes.
-func TestQueries_OfRefundsThatAreDueUseIndexes(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	event, other := w.Event(100_000), w.Event(1000)
+// fillPayments adds 3,000 payments, of which 30 are REFUND_DUE and 30 of an event have a part that is DUE. It returns the booking
+// of one of the latter.
+func fillPayments(t *testing.T, w *testenv.Env, event, other holdfast.ID) (booking holdfast.ID) {
+	t.Helper()
 	var docs []any
-	var booking holdfast.ID
 	for n := range 3000 {
 		p := bson.D{{Key: "_id", Value: mongodb.NewID()}, {Key: "reference", Value: fmt.Sprint(n)}, {Key: "part", Value: ""},
 			{Key: "bookingId", Value: mongodb.NewID()}, {Key: "eventId", Value: other}, {Key: "status", Value: "ACCEPTED"},
@@ -292,6 +290,15 @@ func TestQueries_OfRefundsThatAreDueUseIndexes(t *testing.T) {
 	if _, err := w.DB.Collection("payments").InsertMany(w.Ctx(), docs); err != nil {
 		t.Fatal(err)
 	}
+	return booking
+}
+
+// The lists of payments that have to be refunded, and the counts of them, are read by indexes.
+func TestQueries_OfRefundsThatAreDueUseIndexes(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event, other := w.Event(100_000), w.Event(1000)
+	booking := fillPayments(t, w, event, other)
 	list := func(f holdfast.PaymentFilter, want int) func() {
 		return func() {
 			got, _, err := w.Bookings.ListPayments(w.Ctx(), f, holdfast.Page{Size: 100})

@@ -77,17 +77,6 @@ func sameChoice(field, text string, is bool) bson.D {
 	return mongodb.Is(field, bson.D{{Key: "$ne", Value: text}})
 }
 
-// withSeats adds the places of its seats to a new lock or booking.
-func withSeats(doc bson.D, seatIDs []string, section string) bson.D {
-	if len(seatIDs) > 0 {
-		doc = append(doc, bson.E{Key: seatIDsField, Value: seatIDs})
-	}
-	if section != "" {
-		doc = append(doc, bson.E{Key: sectionField, Value: section})
-	}
-	return doc
-}
-
 // setSeats replaces the seats of a lock or a booking.
 func setSeats(set, unset bson.D, s inventory.LockSeats) (bson.D, bson.D) {
 	set = append(set, bson.E{Key: "seats", Value: s.Seats})
