@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/anishathalye/porcupine"
+
+	"github.com/holdfast-dev/holdfast"
 )
 
 const anHour = 3_600_000
@@ -222,5 +224,99 @@ func TestEventModel_RepliesOfEarlierAttempts(t *testing.T) {
 				t.Errorf("possible: %t, want %t", got, c.possible)
 			}
 		})
+	}
+}
+
+// The documents at the end are read with the lock that a booking has after a transfer, and with the one that its key has.
+func TestFinalState_FindsWhatChangedHands(t *testing.T) {
+	t.Parallel()
+	event, booking, keyed, middle, last := holdfast.ID{9}, holdfast.ID{1}, holdfast.ID{2}, holdfast.ID{3}, holdfast.ID{4}
+	c := &clients{t: t, users: []string{holdfast.ID{7}.String(), "cart-0"}, events: []*eventOnSale{{id: event.String(), locks: 1}}}
+	c.history = []invocation{
+		{opInput: opInput{op: opSell, lock: 0, seats: 2}, opOutput: opOutput{id: booking.String()}, key: "sale"},
+	}
+	amount := int64(1000)
+	payment := finalPayment{BookingID: booking, EventID: event, Reference: salePrefix + "sale", Status: "ACCEPTED", Amount: &amount,
+		Refunds: []holdfast.Refund{{Amount: 250}, {Amount: 500}}}
+	final := finalState{
+		events: map[string]finalEvent{event.String(): {ID: event, Total: 10, Available: 7, Status: "ON_SALE"}},
+		locks: []finalLock{
+			{ID: last, EventID: event, UserID: holdfast.HolderID("cart-0"), Status: "CONSUMED", Seats: 3, BookingID: booking},
+			{ID: middle, EventID: event, UserID: holdfast.ID{7}, Status: "RELEASED", EndedBy: "transfer", Seats: 5, BookingID: booking},
+			{ID: keyed, EventID: event, Key: "sale", UserID: holdfast.ID{7}, Status: "RELEASED", EndedBy: "transfer", Seats: 2, BookingID: booking},
+		},
+		bookings: map[holdfast.ID][]finalBooking{last: {{ID: booking, LockID: last, Status: "CONFIRMED"}}},
+		payments: []finalPayment{payment},
+	}
+	ops := c.eventHistory(0, final)
+	in := ops[len(ops)-1].Input.(opInput)
+	want := lockState{status: 'C', booking: 'C', user: 1, seats: 3, left: leftLock{status: 'R', seats: 2}}
+	want.refs[saleReference-1], want.parts[saleReference-1] = accepted, 750
+	got := in.final.locks[0]
+	if got.expires = 0; in.op != opReadFinal || len(ops) != 2 || got != want {
+		t.Errorf("%s of %d operations: %+v, want %+v", in.op, len(ops), got, want)
+	}
+	if state := newEventState(10, 0, 1); !state.withFree(7).withLock(0, want).matches(in.final) {
+		t.Error("the state does not match the documents")
+	}
+	for name, plant := range map[string]func(l *lockState){
+		"another customer":      func(l *lockState) { l.user = 0 },
+		"the lock was not left": func(l *lockState) { l.left = leftLock{} },
+		"left with other seats": func(l *lockState) { l.left.seats = 3 },
+		"other parts":           func(l *lockState) { l.parts[saleReference-1] = 500 },
+		"another payment":       func(l *lockState) { l.refs[0] = accepted },
+		"no payment":            func(l *lockState) { l.refs = references{} },
+	} {
+		wrong := want
+		plant(&wrong)
+		if newEventState(10, 0, 1).withFree(7).withLock(0, wrong).matches(in.final) {
+			t.Errorf("%s: the state matches the documents", name)
+		}
+	}
+}
+
+// withFree is the state with another number of free seats.
+func (s eventState) withFree(n int64) eventState {
+	s.free = n
+	return s
+}
+
+// Of the attempts of a request with a key, the effect is in the history once, and surely if an answer tells of it.
+func TestHistory_HasTheEffectOfAKeyOnce(t *testing.T) {
+	t.Parallel()
+	transfer := func(replayed bool, code string, attempts ...int64) invocation {
+		return invocation{
+			opInput: opInput{op: opTransfer, booking: "b"}, opOutput: opOutput{replayed: replayed, code: code, called: 50, returned: 60},
+			key: "k", indeterminateAttempts: attempts,
+		}
+	}
+	for name, c := range map[string]struct {
+		history          []invocation
+		certain, perhaps int
+	}{
+		"carried out by itself":         {[]invocation{transfer(false, "", 10)}, 0, 0},
+		"replayed":                      {[]invocation{transfer(true, "", 10, 20)}, 1, 0},
+		"both replayed":                 {[]invocation{transfer(true, "", 10), transfer(true, "", 20)}, 1, 0},
+		"the other one carried it out":  {[]invocation{transfer(true, "", 10), transfer(false, "", 20)}, 0, 0},
+		"refused":                       {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10)}, 0, 1},
+		"refused, but the other one":    {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10), transfer(false, "", 20)}, 0, 0},
+		"refused without other attempt": {[]invocation{transfer(false, "SEAT_LIMIT_REACHED")}, 0, 0},
+	} {
+		cs := &clients{t: t, events: []*eventOnSale{{id: holdfast.ID{9}.String()}}, history: c.history}
+		certain, perhaps := 0, 0
+		for _, op := range cs.eventHistory(0, finalState{}) {
+			switch in := op.Input.(opInput); {
+			case in.certain:
+				certain++
+				if op.Call != 10 || op.Return != 60 {
+					t.Errorf("%s: from %d to %d", name, op.Call, op.Return)
+				}
+			case in.indeterminate:
+				perhaps++
+			}
+		}
+		if certain != c.certain || perhaps != c.perhaps {
+			t.Errorf("%s: %d certain, %d perhaps; want %d and %d", name, certain, perhaps, c.certain, c.perhaps)
+		}
 	}
 }

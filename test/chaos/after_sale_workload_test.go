@@ -116,7 +116,7 @@ func (g *generator) sellAtOnce(event int) {
 		}
 		g.invoke(g.n+1, again)
 	}
-	if g.rng.IntN(3) > 0 {
+	for range g.rng.IntN(4) {
 		g.afterSale(event, ownLock{number: noLock}, out.id)
 	}
 	if in.reference > 0 && g.rng.IntN(4) == 0 {
