@@ -194,6 +194,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerAuditRoutes()
 	a.addSeatExamples()
 	a.addWebhookExamples()
+	a.addAfterSaleExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)
 
