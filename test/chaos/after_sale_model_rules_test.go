@@ -281,7 +281,7 @@ func (s eventState) withFree(n int64) eventState {
 	return s
 }
 
-// Of the attempts of a request with a key, the effect is in the history once, and surely if an answer tells of it.
+// Of the attempts of a request with a key, the effect is in the history once, and surely if an answer reports it.
 func TestHistory_HasTheEffectOfAKeyOnce(t *testing.T) {
 	t.Parallel()
 	transfer := func(replayed bool, code string, attempts ...int64) invocation {
