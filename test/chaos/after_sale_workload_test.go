@@ -189,7 +189,7 @@ func (g *generator) afterSale(event int, l ownLock, booking string) {
 	}
 	switch g.rng.IntN(6) {
 	case 0:
-		both(alter, func() { g.release(g.n+1, event, l) })
+		both(g.alteration(event, booking), func() { g.release(g.n+1, event, l) })
 	case 1:
 		g.askAgain(l)
 	case 2:
