@@ -407,7 +407,7 @@ func invalidEvents(plan string) map[string]string {
 		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                           "",
 		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                       "",
 		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                        "",
-		`{"name":"x","totalSeats":9,"reference":" A"}`:                                               "",
+		`{"name":"x","totalSeats":9,"reference":"A\n"}`:                                              "",
 		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                          "",
 	}
 }
