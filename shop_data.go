@@ -33,8 +33,9 @@ func (d ShopData) MetadataKeys() []string {
 	return slices.Sorted(maps.Keys(d.Metadata))
 }
 
-// CheckShopData refuses a reference that is longer than 128 characters or has control characters (category Cc); and metadata with more than 20 keys, with a key that does not match [A-Za-z0-9_.-]{1,40}, or with a value that is longer
-// than 500 characters or is not UTF-8. where is the object that has the two fields, such as body.
+// CheckShopData refuses a reference that is longer than 128 characters or has control characters (category Cc); and metadata
+// with more than 20 keys, with a key that does not match [A-Za-z0-9_.-]{1,40}, or with a value that is longer than 500
+// characters or is not UTF-8. where is the object that has the two fields, such as body.
 func (d ShopData) CheckShopData(where string) error {
 	if err := checkShopReference(where+".reference", d.Reference); err != nil {
 		return err
