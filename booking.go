@@ -273,7 +273,7 @@ type BookingFilter struct {
 
 // Check refuses a filter that no booking can match.
 func (f BookingFilter) Check() error {
-	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+	if err := checkShopReference("query.reference", f.Reference); err != nil {
 		return err
 	}
 	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, BookingStatuses())

@@ -121,7 +121,7 @@ func (f EventFilter) Check() error {
 	if f.Status != "" && !slices.Contains(EventStatuses(), f.Status) {
 		return RefuseInput("query.status", "The status is not valid. Use one of %v.", EventStatuses())
 	}
-	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+	if err := checkShopReference("query.reference", f.Reference); err != nil {
 		return err
 	}
 	if err := CheckTime("query.from", f.From); err != nil {

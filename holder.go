@@ -36,12 +36,18 @@ func CheckHolder(where, holder string) error {
 }
 
 func checkHolderText(where, holder string) error {
+	return checkOpaque(where, "A holder", holder, MaxHolderLength)
+}
+
+// checkOpaque refuses a text of another system that is empty, has more than most characters or control characters (category
+// Cc), or is not UTF-8. Other texts are kept and compared as they are. what names the text.
+func checkOpaque(where, what, text string, most int) error {
 	switch {
-	case !utf8.ValidString(holder):
+	case !utf8.ValidString(text):
 		return RefuseInput(where, "The text must be valid UTF-8.")
-	case holder == "" || utf8.RuneCountInString(holder) > MaxHolderLength:
-		return RefuseInput(where, "A holder must have 1 to %d characters.", MaxHolderLength)
-	case strings.ContainsFunc(holder, unicode.IsControl):
+	case text == "" || utf8.RuneCountInString(text) > most:
+		return RefuseInput(where, "%s must have 1 to %d characters.", what, most)
+	case strings.ContainsFunc(text, unicode.IsControl):
 		return RefuseInput(where, "The text must not have control characters.")
 	default:
 		return nil

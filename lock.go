@@ -154,7 +154,7 @@ type LockFilter struct {
 
 // Check refuses a filter that no lock can match.
 func (f LockFilter) Check() error {
-	if err := CheckReference("query.reference", f.Reference, MaxShopReferenceLength); err != nil {
+	if err := checkShopReference("query.reference", f.Reference); err != nil {
 		return err
 	}
 	return checkFilter(f.EventID, f.UserID, f.Holder, f.Status, LockStatuses())

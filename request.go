@@ -157,7 +157,7 @@ func isControl(r rune) bool {
 	return unicode.IsControl(r) || '\u202a' <= r && r <= '\u202e' || '\u2066' <= r && r <= '\u2069'
 }
 
-// CheckReference is CheckText for a name of another system, such as of a payment. It refuses blanks at the ends, because a
+// CheckReference is CheckText for a name of a payment provider. It refuses blanks at the ends, because a
 // copy without them would be another name.
 func CheckReference(where, text string, most int) error {
 	if strings.TrimSpace(text) != text {

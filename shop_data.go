@@ -33,11 +33,11 @@ func (d ShopData) MetadataKeys() []string {
 	return slices.Sorted(maps.Keys(d.Metadata))
 }
 
-// CheckShopData refuses a reference that is longer than 128 characters, has control characters, or has blanks at its ends; and
-// metadata with more than 20 keys, with a key that does not match [A-Za-z0-9_.-]{1,40}, or with a value that is longer
-// than 500 characters or is not UTF-8. where is the object that has the two fields, such as body.
+// CheckShopData refuses a reference that is longer than 128 characters or has control characters (category Cc); and metadata
+// with more than 20 keys, with a key that does not match [A-Za-z0-9_.-]{1,40}, or with a value that is longer than 500
+// characters or is not UTF-8. where is the object that has the two fields, such as body.
 func (d ShopData) CheckShopData(where string) error {
-	if err := CheckReference(where+".reference", d.Reference, MaxShopReferenceLength); err != nil {
+	if err := checkShopReference(where+".reference", d.Reference); err != nil {
 		return err
 	}
 	if len(d.Metadata) > MaxMetadata {
@@ -49,6 +49,14 @@ func (d ShopData) CheckShopData(where string) error {
 		}
 	}
 	return nil
+}
+
+// checkShopReference refuses a reference that no document of a shop can have. Any other text is kept as it is given.
+func checkShopReference(where, reference string) error {
+	if reference == "" {
+		return nil
+	}
+	return checkOpaque(where, "A reference", reference, MaxShopReferenceLength)
 }
 
 func tooManyKeys(where string) error {
@@ -139,7 +147,7 @@ func (c ShopDataChange) Clone() ShopDataChange {
 // Check refuses what ShopData.CheckShopData refuses. Of checks the number of keys together with those that are there.
 func (c ShopDataChange) Check(where string) error {
 	if c.Reference != nil {
-		if err := CheckReference(where+".reference", *c.Reference, MaxShopReferenceLength); err != nil {
+		if err := checkShopReference(where+".reference", *c.Reference); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,7 @@ func TestClient_KeepsReferencesAndMetadata(t *testing.T) {
 	want("without a reference", lock.ShopData, client.ShopData{Metadata: merged.Metadata}, err)
 	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{WithoutMetadata: true, Metadata: map[string]*string{}})
 	want("with neither", lock.ShopData, client.ShopData{}, err)
-	if _, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new(" A")}); !client.Is(err, client.ValidationFailed) {
+	if _, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new("A\n")}); !client.Is(err, client.ValidationFailed) {
 		t.Error(err)
 	}
 }

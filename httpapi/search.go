@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -69,7 +68,12 @@ func (a *api) registerSearchRoutes() {
 }
 
 func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], error) {
-	hits, err := a.findHolder(ctx, in.Text) // which may have blanks at its ends, and characters that other names don't have
+	// A holder and a reference may have blanks at their ends, and characters that other names don't have.
+	hits, err := a.findHolder(ctx, in.Text)
+	if err != nil {
+		return nil, err
+	}
+	named, hasMore, err := a.findByReference(ctx, in.Text)
 	if err != nil {
 		return nil, err
 	}
@@ -79,8 +83,8 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 	} else {
 		err = holdfast.CheckText("query.q", text, holdfast.MaxEmailLength)
 	}
-	if err != nil && len(hits) > 0 {
-		return &found[searchBody]{Body: searchBody{Items: hits}}, nil
+	if err != nil && len(hits)+len(named) > 0 {
+		return &found[searchBody]{Body: searchBody{Items: append(hits, named...), More: hasMore}}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -92,9 +96,10 @@ func (a *api) search(ctx context.Context, in *searchQuery) (*found[searchBody], 
 		}
 		hits = append(hits, more...)
 	}
-	named, hasMore, err := a.findByReference(ctx, text)
-	if err != nil {
-		return nil, err
+	if len(named) == 0 && text != in.Text {
+		if named, hasMore, err = a.findByReference(ctx, text); err != nil {
+			return nil, err
+		}
 	}
 	hits = append(hits, named...)
 	paid, err := a.Overview.BookingsByReference(ctx, text, maxHits+1)
@@ -230,7 +235,7 @@ func (a *api) findSeat(ctx context.Context, text string, event holdfast.ID) ([]h
 // findByReference finds what the shop calls so.
 func (a *api) findByReference(ctx context.Context, text string) (hits []hitBody, hasMore bool, err error) {
 	const byReference = "reference"
-	if utf8.RuneCountInString(text) > holdfast.MaxShopReferenceLength {
+	if text == "" || (holdfast.EventFilter{Reference: text}).Check() != nil {
 		return nil, false, nil
 	}
 	page := holdfast.Page{Size: maxHits}

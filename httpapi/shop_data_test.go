@@ -77,7 +77,7 @@ func wrongShopData() map[string]fields {
 	long := strings.Repeat("k", 41)
 	return map[string]fields{
 		"body.reference": {"reference": []any{
-			"", " a", "a ", "a\x00", "a\u202eb", strings.Repeat("é", 129), 5, true, []any{"a"}, fields{},
+			"", "a\x00", "a\n", "a\u0085", strings.Repeat("é", 129), 5, true, []any{"a"}, fields{},
 		}},
 		"body.metadata":             {"metadata": []any{"a", 5, []any{}, many(21)}},
 		"body.metadata.":            {"metadata": []any{fields{"": "x"}}},
@@ -126,7 +126,7 @@ func TestShopData_WrongFieldsAreRefusedAndChangeNothing(t *testing.T) {
 	}
 	s.in(t).want(s.call("PATCH", "/api/locks/"+lock, `{"metadata":{"a":"1","a":"2"}}`), 400, "MALFORMED_REQUEST")
 	for _, path := range []string{"locks", "bookings", "events"} {
-		for _, reference := range []string{"", " a", strings.Repeat("a", 129)} {
+		for _, reference := range []string{"", "a\n", strings.Repeat("a", 129)} {
 			s.wantInvalid(s.call("GET", "/api/"+path+"?"+url.Values{"reference": {reference}}.Encode(), nil), "query.reference")
 		}
 	}
@@ -231,16 +231,25 @@ func TestShopData_OfALockAndItsBooking(t *testing.T) {
 	s.wantOrder(changed, fields{})
 	since = s.wantChanges("PATCH of a booking", since, changed, []string{"booking.changed"})
 	s.wantOrder(s.call("GET", bookingPath, nil), fields{})
-	changed = s.want(s.call("PATCH", bookingPath, fields{"reference": "order-2", "metadata": nil}), 200, "")
+	changed = s.want(s.call("PATCH", bookingPath, fields{"reference": " order-2\u202e", "metadata": nil}), 200, "")
+	s.wantOrder(changed, fields{"reference": " order-2\u202e"})
 	s.wantChanges("a reference", since, changed, []string{"booking.changed"})
 
 	for query, want := range map[string]int{
-		"locks?reference=cart-3": 1, "locks?reference=cart-1": 0, "locks?reference=cart-3&status=EXPIRED": 0,
+		"locks?reference=cart-3": 1, "locks?reference=cart-1": 0, "bookings?reference=%20order-2%E2%80%AE": 1,
+		"locks?reference=cart-3&status=EXPIRED":                                  0,
 		"locks?reference=cart-3&userId=" + user + "&status=ACTIVE&eventId=" + id: 1,
-		"bookings?reference=order-2": 1, "bookings?reference=order-1": 0, "bookings?reference=%24ne": 0,
+		"bookings?reference=order-2":                                             0, "bookings?reference=order-1": 0,
+		"bookings?reference=%24ne": 0,
 	} {
 		if items := s.want(s.call("GET", "/api/"+query, nil), 200, "").body["items"].([]any); len(items) != want {
 			t.Errorf("%s: %d items, want %d", query, len(items), want)
+		}
+	}
+	for _, text := range []string{"%20order-2%E2%80%AE", "%20cart-3%20"} { // as it is given, or else without blanks at its ends
+		found := s.want(s.call("GET", "/api/admin/search?q="+text, nil), 200, "").body["items"].([]any)
+		if len(found) != 1 || found[0].(map[string]any)["matchedBy"] != "reference" {
+			t.Errorf("%s finds %v", text, found)
 		}
 	}
 	for _, b := range s.everything() {
@@ -296,7 +305,7 @@ func TestShopData_IsNotForCustomers(t *testing.T) {
 		for _, given := range []fields{{"reference": "A"}, {"metadata": fields{"a": "1"}}} {
 			customer.want(customer.call(method, path, with(request, given)), 403, "FORBIDDEN")
 		}
-		customer.wantInvalid(customer.call(method, path, with(request, fields{"reference": " A"})), "body.reference")
+		customer.wantInvalid(customer.call(method, path, with(request, fields{"reference": "A\n"})), "body.reference")
 		customer.wantInvalid(customer.call(method, path, with(request, fields{"metadata": fields{"a b": "1"}})), "body.metadata.a b")
 	}
 	for route := range changes {

@@ -416,7 +416,7 @@ func invalidEvents(plan string) map[string]string {
 		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                           "",
 		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                       "",
 		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                        "",
-		`{"name":"x","totalSeats":9,"reference":" A"}`:                                               "",
+		`{"name":"x","totalSeats":9,"reference":"A\n"}`:                                              "",
 		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                          "",
 	}
 }
@@ -492,7 +492,8 @@ func TestImport_LeavesOutWhatNeverSells(t *testing.T) {
 	line := func(name, start, end string) string {
 		return `{"name":"` + name + `","totalSeats":1,"saleStartsAt":"` + start + `","saleEndsAt":"` + end + `"}` + "\n"
 	}
-	lines := line("same", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.0001Z") + line("earlier", "2030-01-01T00:00:00Z", "2029-01-01T00:00:00Z") +
+	lines := line("same", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.0001Z") +
+		line("earlier", "2030-01-01T00:00:00Z", "2029-01-01T00:00:00Z") +
 		line("later", "2030-01-01T00:00:00Z", "2030-01-01T00:00:00.001Z")
 	code, out, errs := ctl(env, lines, "--json", "import")
 	if code != exitFindings || !strings.Contains(out, `"made": 1,`) || !strings.Contains(out, `"leftOut": 2`) ||

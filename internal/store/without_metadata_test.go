@@ -18,15 +18,10 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// Metadata may be a hundred times as large as the rest of a document: what only asks whether documents are due, or which seats
-// they take, does not read it.
-func TestReads_LeaveOutMetadata(t *testing.T) {
-	t.Parallel()
-	w := testenv.New(t)
-	const secret = "the metadata of the shop"
-	metadata := field("metadata", bson.D{field("a.b", secret)})
-	eventID, user, past, ahead := w.Event(100), mongodb.NewID(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	var sales []inventory.BookingRef
+// insertWithMetadata inserts locks and bookings of a user, due and not due, and returns the CONFIRMED bookings.
+func insertWithMetadata(w *env, eventID, user holdfast.ID, text string) (sales []inventory.BookingRef) {
+	w.T.Helper()
+	metadata, past, ahead := field("metadata", bson.D{field("a.b", text)}), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for _, c := range []struct {
 		status, booking string
 		until           time.Time
@@ -41,6 +36,17 @@ func TestReads_LeaveOutMetadata(t *testing.T) {
 			sales = append(sales, inventory.BookingRef{Booking: idOf(b), Lock: idOf(lock)})
 		}
 	}
+	return sales
+}
+
+// Metadata may be a hundred times as large as the rest of a document: what only asks whether documents are due, or which seats
+// they take, does not read it.
+func TestReads_LeaveOutMetadata(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const secret = "the metadata of the shop"
+	eventID, user := w.Event(100), mongodb.NewID()
+	sales := insertWithMetadata(w, eventID, user, secret)
 	var answers, leaks atomic.Int64
 	w = watched(t, w, &event.CommandMonitor{Succeeded: func(_ context.Context, e *event.CommandSucceededEvent) {
 		answers.Add(1)

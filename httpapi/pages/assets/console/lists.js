@@ -47,7 +47,7 @@ export async function listPage(page, { path, title, columns, statuses, empty }) 
   const id = (name, value) => el("input", { name, value, pattern: "[0-9a-fA-F]{24}", maxLength: 24, title: "24 hex digits", autocomplete: "off", spellcheck: false });
   const body = el("div");
   page.root.append(card(title, [], form({ className: "fields" }, (fields) => {
-    goTo(path, Object.fromEntries(Object.keys(filters).map((name) => [name, name === "holder" ? fields[name].value : fields[name].value.trim()])));
+    goTo(path, Object.fromEntries(Object.keys(filters).map((name) => [name, ["holder", "reference"].includes(name) ? fields[name].value : fields[name].value.trim()])));
   }, field("Event ID", id("eventId", eventId)), field("User ID", id("userId", userId)),
   field("Holder", el("input", { name: "holder", value: holder, maxLength: 256, autocomplete: "off", spellcheck: false })),
   field("Status", select("status", status, [["", "all"], ...statuses])),
