@@ -493,3 +493,39 @@ func newSeatedHall(t *testing.T, env *testenv.Env, rows int, seats int64) holdfa
 	}
 	return e.ID
 }
+
+// An operator who interrupts an import is told how far it is, and that it can go on.
+func TestSalesImport_IsInterrupted(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	event := env.Event(3000)
+	direct := serve(t, env)
+	var sales atomic.Int64
+	reached := make(chan struct{})
+	api := through(t, direct, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		api.ServeHTTP(w, r)
+		if r.Method == http.MethodPost && sales.Add(1) == 100 {
+			close(reached)
+		}
+	})
+	path := file(t, "sales.csv", "seats,holder,reference\n"+strings.Repeat("1,x,a\n", 2000))
+	var out, errs strings.Builder
+	command := exec.CommandContext(t.Context(), os.Args[0], "sales", "import", event.String(), path, "--url", api, "--key", "sesame")
+	command.Env, command.Stdout, command.Stderr = append(os.Environ(), runAsSeatctl+"=1"), &out, &errs
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-reached
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Error(err)
+	}
+	_ = command.Wait() // the exit code is looked at
+	if code := command.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(errs.String(), "the import was interrupted") ||
+		!strings.Contains(out.String(), " of 2000 rows: ") || strings.Contains(out.String(), "line ") {
+		t.Errorf("exit code %d: %s%s", code, &out, &errs)
+	}
+	if code, out, errs := importSales(direct, event, path); code != exitOK || len(soldOf(t, env, event)["a"]) != 2000 {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	testenv.CheckInvariants(t, env.DB.Database)
+}
