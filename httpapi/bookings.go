@@ -27,7 +27,7 @@ type bookingBody struct {
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
 	Payments []bookingPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. For keys only."`
-	Places   []placeBody          `json:"places,omitempty" doc:"In plan order, if the event has a seating plan. General admission has one, without seatId: seats is the number."`
+	Places   []placeBody          `json:"places,omitempty" doc:"In plan order. General admission has one place, for all of its seats."`
 	ShopBody
 }
 
@@ -90,7 +90,7 @@ type BookingTerms struct {
 	CustomerBody
 	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds from now. A window that ends before the lock ends both."`
+	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds; ends the lock too."`
 	ShopTerms
 }
 

@@ -60,20 +60,6 @@ func TestClient_KeepsReferencesAndMetadata(t *testing.T) {
 		}
 	}
 
-	both := client.ShopDataChange{WithoutMetadata: true, Metadata: change.Metadata}
-	_, lockErr := s.UpdateLock(ctx, lock.ID, both)
-	_, bookingErr := s.UpdateBooking(ctx, booking.ID, both)
-	_, eventErr := s.UpdateEvent(ctx, event.ID, client.EventChange{Name: new("G"), ShopDataChange: both})
-	for what, err := range map[string]error{"lock": lockErr, "booking": bookingErr, "event": eventErr} {
-		if err == nil || client.CodeOf(err) != "" {
-			t.Errorf("metadata is removed and set, of the %s: %v", what, err)
-		}
-	}
-	event, err = s.GetEvent(ctx, event.ID)
-	if want("event not changed", event.ShopData, merged, err); event.Name != "F" {
-		t.Errorf("%+v", event)
-	}
-
 	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{})
 	want("lock not changed", lock.ShopData, merged, err)
 	lock, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new("")})
@@ -82,6 +68,30 @@ func TestClient_KeepsReferencesAndMetadata(t *testing.T) {
 	want("with neither", lock.ShopData, client.ShopData{}, err)
 	if _, err = s.UpdateLock(ctx, lock.ID, client.ShopDataChange{Reference: new("A\n")}); !client.Is(err, client.ValidationFailed) {
 		t.Error(err)
+	}
+}
+
+// The client refuses to remove and to set metadata in one change, which the API can't say.
+func TestClient_RefusesToRemoveAndSetMetadata(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	ctx := t.Context()
+	given := client.ShopData{Reference: "A", Metadata: map[string]string{"a": "1"}}
+	event, err := s.CreateEvent(ctx, client.NewEvent{Name: "E", TotalSeats: 10, EventDate: time.Now(), ShopData: given})
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := client.ShopDataChange{WithoutMetadata: true, Metadata: map[string]*string{"b": new("2")}}
+	_, lockErr := s.UpdateLock(ctx, event.ID, both)
+	_, bookingErr := s.UpdateBooking(ctx, event.ID, both)
+	_, eventErr := s.UpdateEvent(ctx, event.ID, client.EventChange{Name: new("F"), ShopDataChange: both})
+	for what, err := range map[string]error{"lock": lockErr, "booking": bookingErr, "event": eventErr} {
+		if err == nil || client.CodeOf(err) != "" {
+			t.Errorf("metadata is removed and set, of the %s: %v", what, err)
+		}
+	}
+	if event, err = s.GetEvent(ctx, event.ID); err != nil || event.Name != "E" || !reflect.DeepEqual(event.ShopData, given) {
+		t.Errorf("the event is %+v, %v", event, err)
 	}
 }
 

@@ -24,7 +24,7 @@ type lockBody struct {
 	BookingID      string `json:"bookingId,omitempty" doc:"The booking that the lock last had; open while the lock is ACTIVE."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"In plan order, if the event has a seating plan. General admission has one, without seatId: seats is the number."`
+	Places []placeBody `json:"places,omitempty" doc:"In plan order. General admission has one place, for all of its seats."`
 	ShopBody
 }
 

@@ -50,7 +50,7 @@ type createdWebhookBody struct {
 type newWebhook struct {
 	IdempotencyHeader
 	Body struct {
-		URL            string   `json:"url" minLength:"1" maxLength:"2000" doc:"Must be https on port 443 or 8443, with a public address, unless WEBHOOK_ALLOW_PRIVATE is set."`
+		URL            string   `json:"url" minLength:"1" maxLength:"2000" doc:"https on port 443 or 8443, with a public address."`
 		Types          []string `json:"types" minItems:"1" maxItems:"50" doc:"Types of changes, or their beginning with * at the end."`
 		EventID        string   `json:"eventId,omitempty" nullable:"true" pattern:"^[0-9a-fA-F]{24}$" doc:"Send the changes of this event only."`
 		IdempotencyKey string   `json:"idempotencyKey,omitempty" nullable:"true" minLength:"1" maxLength:"200" doc:"Per API key, for 24 h."`
