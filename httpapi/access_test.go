@@ -72,7 +72,7 @@ func routeAccess(id string) []access {
 	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
 	plan := smallPlan("P")
 	const all, backEnd, admin = "customer booking admin", "booking admin", "admin"
-	return slices.Concat(accessInEvents(id), []access{
+	return slices.Concat(accessInEvents(id), accessAfterSale(), []access{
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
@@ -108,14 +108,10 @@ func routeAccess(id string) []access {
 		{"POST /api/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
 		{"POST /api/bookings/{id}/confirm", backEnd, nil},
 		{"POST /api/bookings/{id}/cancel", all, nil},
-		{"PUT /api/bookings/{id}/seats", backEnd, fields{"seats": 1}},
-		{"POST /api/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
 		{"POST /api/admin/events/{id}/cancel", admin, nil},
 		{"GET /api/payments", backEnd, nil},
 		{"GET /api/payments/{id}", backEnd, nil},
 		{"POST /api/payments/{id}/refunded", backEnd, fields{"refundReference": "r"}},
-		{"POST /api/payments/{id}/refunds", backEnd, fields{"amount": 1}},
-		{"POST /api/payments/{id}/refunds/{refundId}/refunded", backEnd, fields{"refundReference": "r"}},
 		{"GET /api/admin/refunds-due", admin, nil},
 		{"GET /api/changes", admin, nil},
 		{"POST /api/webhooks", admin, fields{"url": "https://example.com/hook", "types": []string{"*"}}},
@@ -158,6 +154,17 @@ func accessInEvents(id string) []access {
 		{"POST /api/events/{eventId}/bookings/{id}/pay", all, fields{"paymentTtlSeconds": 5}},
 		{"POST /api/events/{eventId}/bookings/{id}/confirm", backEnd, nil},
 		{"POST /api/events/{eventId}/bookings/{id}/cancel", all, nil},
+	}
+}
+
+// accessAfterSale lists the routes that change what was sold, and sell at once.
+func accessAfterSale() []access {
+	const backEnd = "booking admin"
+	return []access{
+		{"POST /api/payments/{id}/refunds", backEnd, fields{"amount": 1}},
+		{"POST /api/payments/{id}/refunds/{refundId}/refunded", backEnd, fields{"refundReference": "r"}},
+		{"PUT /api/bookings/{id}/seats", backEnd, fields{"seats": 1}},
+		{"POST /api/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
 		{"PUT /api/events/{eventId}/bookings/{id}/seats", backEnd, fields{"seats": 1}},
 		{"POST /api/events/{eventId}/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
 		{"POST /api/events/{eventId}/sales", backEnd, fields{"holder": "cart-1", "seats": 1}},

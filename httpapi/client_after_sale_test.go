@@ -177,8 +177,8 @@ func (s *shop) refundsParts(t *testing.T, payment string) {
 	if _, err := s.NotePartRefunded(ctx, payment, payment, "back"); !client.Is(err, client.RefundNotFound) {
 		t.Errorf("noted a part that the payment does not have: %v", err)
 	}
-	for range s.ListPayments(ctx, client.PaymentFilter{RefundDue: true}) {
-		t.Error("a refund is still due")
+	for p, err := range s.ListPayments(ctx, client.PaymentFilter{RefundDue: true}) {
+		t.Errorf("a refund is still due: %+v, %v", p, err)
 	}
 }
 

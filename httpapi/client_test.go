@@ -519,7 +519,8 @@ func TestClient_HasEveryCode(t *testing.T) {
 		client.BookingExpired, client.JobRunning, client.ValidationFailed, client.IdempotencyKeyReused,
 		client.TooManyRequests, client.Unavailable, client.OutcomeUnknown, client.SeatingPlanNotFound, client.SeatNotFound,
 		client.SeatOrphaned, client.SeatsNotAdjacent, client.LockHasBooking, client.ChangesGone,
-		client.PaymentNotFound, client.RefundNotFound, client.PaymentReferenceUsed, client.PaymentRefundDue, client.PaymentRefunded, client.PaymentAccepted,
+		client.PaymentNotFound, client.RefundNotFound, client.PaymentReferenceUsed, client.PaymentRefundDue,
+		client.PaymentRefunded, client.PaymentAccepted,
 		client.WebhookNotFound, client.WebhookLimitReached, client.SaleNotOpen, client.EventHasLocks,
 	}
 	for _, code := range httpapi.Codes() {

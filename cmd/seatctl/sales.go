@@ -53,7 +53,7 @@ func (c *importSalesCmd) Help() string {
 func (c *importSalesCmd) isOffline() {}
 
 func (c *importSalesCmd) run(ctx context.Context, s *session) (int, error) {
-	file, code, err := openSales(c.File)
+	file, code, err := c.read()
 	if err != nil {
 		return code, err
 	}

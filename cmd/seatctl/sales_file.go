@@ -53,12 +53,12 @@ type salesFile struct {
 	total   int      // rows that are not blank
 }
 
-// openSales reads a file, and checks that it is CSV with columns that can be used. code is the exit code if it is not.
-func openSales(path string) (f *salesFile, code int, err error) {
-	if path == standardStream {
+// read reads the file, and checks that it is CSV with columns that can be used. code is the exit code if it is not.
+func (c *importSalesCmd) read() (f *salesFile, code int, err error) {
+	if c.File == standardStream {
 		return nil, exitUsage, errors.New("give the name of a file: the keys of its rows are made of it")
 	}
-	file, err := os.Open(path)
+	file, err := os.Open(c.File)
 	if err != nil {
 		return nil, exitFailed, err
 	}
@@ -66,8 +66,8 @@ func openSales(path string) (f *salesFile, code int, err error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, exitFailed, err
 	}
-	if f, err = newSalesFile(filepath.Base(path), text); err != nil {
-		return nil, exitUsage, fmt.Errorf("%s: %w; nothing was sold", path, err)
+	if f, err = newSalesFile(filepath.Base(c.File), text); err != nil {
+		return nil, exitUsage, fmt.Errorf("%s: %w; nothing was sold", c.File, err)
 	}
 	return f, exitOK, nil
 }

@@ -51,7 +51,7 @@ func through(t *testing.T, api string, proxy func(w http.ResponseWriter, r *http
 				t.Error(err)
 				return
 			}
-			defer response.Body.Close()
+			defer func() { _ = response.Body.Close() }() // it was read
 			for name, values := range response.Header {
 				w.Header()[name] = values
 			}

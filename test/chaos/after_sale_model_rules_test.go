@@ -294,12 +294,15 @@ func TestHistory_HasTheEffectOfAKeyOnce(t *testing.T) {
 		history          []invocation
 		certain, perhaps int
 	}{
-		"carried out by itself":         {[]invocation{transfer(false, "", 10)}, 0, 0},
-		"replayed":                      {[]invocation{transfer(true, "", 10, 20)}, 1, 0},
-		"both replayed":                 {[]invocation{transfer(true, "", 10), transfer(true, "", 20)}, 1, 0},
-		"the other one carried it out":  {[]invocation{transfer(true, "", 10), transfer(false, "", 20)}, 0, 0},
-		"refused":                       {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10)}, 0, 1},
-		"refused, but the other one":    {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10), transfer(false, "", 20)}, 0, 0},
+		"carried out by itself":        {[]invocation{transfer(false, "", 10)}, 0, 0},
+		"replayed":                     {[]invocation{transfer(true, "", 10, 20)}, 1, 0},
+		"both replayed":                {[]invocation{transfer(true, "", 10), transfer(true, "", 20)}, 1, 0},
+		"the other one carried it out": {[]invocation{transfer(true, "", 10), transfer(false, "", 20)}, 0, 0},
+		"refused":                      {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10)}, 0, 1},
+		"refused, but the other one":   {[]invocation{transfer(false, "SEAT_LIMIT_REACHED", 10), transfer(false, "", 20)}, 0, 0},
+		"both refused": {[]invocation{
+			transfer(false, "SEAT_LIMIT_REACHED", 20), transfer(false, "SEAT_LIMIT_REACHED", 10),
+		}, 0, 1},
 		"refused without other attempt": {[]invocation{transfer(false, "SEAT_LIMIT_REACHED")}, 0, 0},
 	} {
 		cs := &clients{t: t, events: []*eventOnSale{{id: holdfast.ID{9}.String()}}, history: c.history}

@@ -128,11 +128,19 @@ func (h *historyBuilder) addIndeterminate(inv invocation) {
 	repeatable := inv.isRepeatable()
 	attempts := inv.indeterminateAttempts
 	switch {
+	case inv.op == opReuseKey: // it never has an effect
+		return
 	case inv.isOnce() && h.granted[inv.key]:
 		return
 	case inv.isOnce() && h.replays[inv.key].latest != 0:
 		h.addReplay(inv)
 		return
+	case inv.isOnce() && len(attempts) > 0:
+		r := h.replays[inv.key]
+		if r.isAdded { // for the other one of two requests with the key
+			return
+		}
+		r.isAdded, attempts = true, []int64{r.earliest}
 	case !repeatable:
 		// It takes effect at most once, and the first attempt may be executed whenever a later
 		// one may.
