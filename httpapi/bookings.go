@@ -90,7 +90,7 @@ type BookingTerms struct {
 	CustomerBody
 	LockID           string     `json:"lockId" pattern:"^[0-9a-fA-F]{24}$"`
 	PaymentExpiresAt *timestamp `json:"paymentExpiresAt,omitempty" nullable:"true" doc:"A past time makes the booking due at once."`
-	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds; ends the lock too."`
+	PaymentTTL       *int64     `json:"paymentTtlSeconds,omitempty" nullable:"true" minimum:"1" maximum:"31536000" doc:"Seconds from now."`
 	ShopTerms
 }
 
@@ -120,7 +120,7 @@ func (a *api) registerBookingRoutes() {
 	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
 	create := huma.Operation{
 		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Create a booking",
-		Description: "Books the seats of a lock. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
+		Description: "Books the seats of a lock. A payment window that ends before the lock ends both. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
 			"If the lock already has a booking, the answer is 200 with that booking. " +
 			"The lock is extended to the end of the payment window if that is later.",
 		DefaultStatus: http.StatusCreated, Errors: refusals,
