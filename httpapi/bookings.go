@@ -120,7 +120,8 @@ func (a *api) registerBookingRoutes() {
 	refusals := []int{http.StatusNotFound, http.StatusConflict, http.StatusGone}
 	create := huma.Operation{
 		OperationID: "create-booking", Method: http.MethodPost, Path: "/api/bookings", Tags: tags, Summary: "Create a booking",
-		Description: "Books the seats of a lock. A payment window that ends before the lock ends both. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
+		Description: "Books the seats of a lock. The booking is PAYMENT_PENDING, or INITIATED if the request gives no payment time. " +
+			"A payment window that ends before the lock ends both. " +
 			"If the lock already has a booking, the answer is 200 with that booking. " +
 			"The lock is extended to the end of the payment window if that is later.",
 		DefaultStatus: http.StatusCreated, Errors: refusals,
