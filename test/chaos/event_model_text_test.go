@@ -31,13 +31,16 @@ func (s eventState) String() string {
 	}
 	for i, l := range s.locks {
 		if l.holdsSeats() {
-			text += fmt.Sprintf(" %d:%c%d", i, l.status, l.seats)
+			text += fmt.Sprintf(" %d:%c%d of %d", i, l.status, l.seats, l.user)
 			if s.hall != nil {
 				text += fmt.Sprintf("%v", l.places)
 			}
 			if l.booking != 0 {
 				text += string(l.booking)
 			}
+		}
+		if !l.holdsSeats() && l.status != 0 {
+			text += fmt.Sprintf(" %d:%c", i, l.status)
 		}
 		if l.refs != (references{}) {
 			text += fmt.Sprintf(" %d:%s", i, l.refs)
