@@ -57,10 +57,18 @@ func TestBooking_KeepsRequestsThatMayBeRepeated(t *testing.T) {
 	var b holdfast.Booking
 	b.Done = b.WithDone(keyed(1, now))
 	for n := range 30 {
-		b.Done = b.WithDone(keyless(100+n, now))
+		b.Done = b.WithDone(keyless(100+n, now.Add(time.Duration(n)*time.Second)))
 	}
 	if got := ids(b); len(got) != 1+kept || got[0] != 1 || got[1] != 110 || got[kept] != 129 {
 		t.Errorf("it keeps %v", got)
+	}
+	last := now.Add(time.Minute)
+	batch := b
+	for n := range 30 { // of one transaction, whose outcome may be unknown
+		batch.Done = batch.WithDone(keyless(200+n, last))
+	}
+	if got := ids(batch); len(got) != 1+30 || got[1] != 200 {
+		t.Errorf("of one batch it keeps %v", got)
 	}
 	before := slices.Clone(b.Done)
 	day := now.Add(holdfast.KeyRetention)

@@ -80,9 +80,9 @@ type Booking struct {
 	SeatIDs          []string  `bson:"seatIds"` // the SeatIDs of its lock
 	Section          string    // the Section of its lock
 	Revision         int64     `bson:"-"` // raised by every change; 0 until the first one
-	// Payments are those that reached the booking, oldest first: at most MaxListedPayments.
+	// Payments are those that reached the booking, oldest first; see MaxListedPayments.
 	Payments []ListedPayment `bson:"payments"`
-	// Done are the changes of the booking after its sale that a repeat finds, oldest first.
+	// Done are the requests that have changed the booking, or found it as they wished, oldest first: a repeat finds its own.
 	Done     []DoneRequest `bson:"-"`
 	ShopData `bson:",inline"`
 }
@@ -94,8 +94,8 @@ type ListedPayment struct {
 	Amount *int64        `bson:"amount,omitempty"` // of its charge
 }
 
-// MaxListedPayments bounds the payments that a booking lists. A refused payment beyond it is recorded, and not listed. A
-// booking has at most as many ACCEPTED ones.
+// MaxListedPayments bounds the payments with which a booking is CONFIRMED. A refused payment that comes when the list has as
+// many is recorded, and not listed.
 const MaxListedPayments = 1000
 
 // Accepted returns the payments with which the booking is CONFIRMED, oldest first.
@@ -121,8 +121,8 @@ func (b Booking) WithPayment(p Payment) []ListedPayment {
 	return list
 }
 
-// DoneRequest is a change of a booking that was carried out. If the request had an idempotency key, its repeat is answered
-// for KeyRetention, unless there are MaxDone later ones.
+// DoneRequest is a request that has changed a booking, or found it as it wished. If the request had an idempotency key, its
+// repeat is answered for KeyRetention, unless there are MaxDone later ones.
 type DoneRequest struct {
 	ID      ID     `bson:"id"`            // of the command
 	KeyHash string `bson:"key,omitempty"` // of the request's idempotency key; "" if it had none
@@ -148,7 +148,11 @@ func (b Booking) WithDone(r DoneRequest) []DoneRequest {
 		if d.KeyHash == "" {
 			keyless++
 		}
-		if d.KeyHash == "" && keyless < maxDoneKeyless || d.KeyHash != "" && r.At.Sub(d.At) < KeyRetention {
+		isNeeded := r.At.Sub(d.At) < KeyRetention
+		if d.KeyHash == "" { // those of the same batch have the same time, and the same outcome
+			isNeeded = keyless < maxDoneKeyless || d.At.Equal(r.At)
+		}
+		if isNeeded {
 			keep = append(keep, d)
 		}
 	}

@@ -97,13 +97,10 @@ func (s *Service) Sell(ctx context.Context, r holdfast.SaleRequest) (b holdfast.
 // idempotency key, which is unique per payment, made it. It refuses with PAYMENT_NOT_FOUND, IDEMPOTENCY_KEY_REUSED, or
 // VALIDATION_FAILED if not so much of the payment is left, or its amount is not known.
 func (s *Service) RefundPart(ctx context.Context, paymentID ID, amount int64, key string) (p holdfast.Payment, replayed bool, err error) {
-	switch {
-	case amount < 1 || amount > holdfast.MaxAmount:
+	if amount < 1 || amount > holdfast.MaxAmount {
 		return p, false, holdfast.RefuseInput("body.amount", "amount must be a whole number from 1 to %d.", holdfast.MaxAmount)
-	default:
-		err = holdfast.CheckText("body.idempotencyKey", key, holdfast.MaxKeyLength)
 	}
-	if err != nil {
+	if err := holdfast.CheckText("body.idempotencyKey", key, holdfast.MaxKeyLength); err != nil {
 		return p, false, err
 	}
 	result, err := s.pipeline.Do(ctx, inventory.RefundPart{PaymentID: paymentID, PartID: mongodb.NewID(), Amount: amount, Key: key})

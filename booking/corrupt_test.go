@@ -114,7 +114,7 @@ func TestCorrupt_OnePaymentAmongSeveral(t *testing.T) {
 	}{
 		{"cancel", func() error { _, err := w.Bookings.CancelBooking(w.Ctx(), b.ID); return err }, holdfast.CodeUnavailable},
 		{"give a part of it back", func() error { return change(1, second) }, holdfast.CodeUnavailable},
-		{"a part of it", func() error { return partOf(second) }, holdfast.CodeUnavailable},
+		{"a part of it", func() error { return partOf(second) }, holdfast.CodePaymentNotFound},
 		{"confirm with it", func() error {
 			_, err := w.Bookings.ConfirmBooking(w.Ctx(), b.ID, charge("second", 50))
 			return err

@@ -50,7 +50,7 @@ func (c *Client) ChangeBookingSeats(ctx context.Context, id string, change Booki
 	if change.Refund != nil {
 		body["refund"] = change.Refund
 	}
-	return c.changeBooking(ctx, request{method: http.MethodPut, path: bookingPath(c.event, id) + "/seats", body: body})
+	return c.bookingByKey(ctx, request{method: http.MethodPut, path: bookingPath(c.event, id) + "/seats", body: body})
 }
 
 // BookingTransfer is the request of TransferBooking.
@@ -71,7 +71,7 @@ type BookingTransfer struct {
 func (c *Client) TransferBooking(ctx context.Context, id string, t BookingTransfer) (Booking, error) {
 	body := map[string]any{"idempotencyKey": cmp.Or(t.IdempotencyKey, rand.Text())}
 	setCustomer(body, t.UserID, t.Holder)
-	return c.changeBooking(ctx, request{method: http.MethodPost, path: bookingPath(c.event, id) + "/transfer", body: body})
+	return c.bookingByKey(ctx, request{method: http.MethodPost, path: bookingPath(c.event, id) + "/transfer", body: body})
 }
 
 // SaleRequest describes a sale for SellSeats. The seats are asked for in exactly one of the forms of Wish.
@@ -96,11 +96,11 @@ func (c *Client) SellSeats(ctx context.Context, r SaleRequest) (Booking, error) 
 	r.Wish.addTo(body)
 	r.ShopData.addTo(body)
 	r.Charge.addTo(body)
-	return c.changeBooking(ctx, request{method: http.MethodPost, path: "/api/events/" + url.PathEscape(r.EventID) + "/sales", body: body})
+	return c.bookingByKey(ctx, request{method: http.MethodPost, path: "/api/events/" + url.PathEscape(r.EventID) + "/sales", body: body})
 }
 
-// changeBooking sends a request with an idempotency key that returns a booking.
-func (c *Client) changeBooking(ctx context.Context, r request) (b Booking, err error) {
+// bookingByKey sends a request with an idempotency key that returns a booking.
+func (c *Client) bookingByKey(ctx context.Context, r request) (b Booking, err error) {
 	header, err := c.call(ctx, r, &b)
 	b.Replayed = isReplayed(header)
 	return b, err

@@ -43,11 +43,11 @@ const (
 func (c *importSalesCmd) Help() string {
 	return "Columns: seat (an ID, or several with blanks between them), or section and seats, or seats alone; holder or email (of a " +
 		"user); and, if wanted, accessibleSeats, reference, paymentReference, paymentPart, provider, amount and currency. " +
-		"Each row is sold once, by a key that is made of the file's name, the row and its how-manieth occurrence. So the same command goes " +
+		"Each row is sold once, by a key that is made of the file's name, the row and its number among equal rows. So the same command goes " +
 		"on after an interruption, tries refused rows again, and sells only what is new in a corrected file. " +
 		"A file with another name is another import. " +
-		"At the end each refused row is printed as line N: CODE. The exit code is 0 if no row was refused, 1 if some were, and 2 if " +
-		"the file or its columns can't be used; then nothing is sold."
+		"At the end each refused row is printed as line N: CODE. The exit code is 0 if no row was refused, 1 if some were or the import " +
+		"did not end, and 2 if its content or its columns can't be used; then nothing is sold."
 }
 
 func (c *importSalesCmd) isOffline() {}

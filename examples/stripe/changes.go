@@ -98,7 +98,12 @@ func (s *shop) requireNoChange(id string) error {
 		if !isOrder {
 			continue
 		}
-		if o, err := s.load(other); err == nil && o.Of == id && o.State == open {
+		o, err := s.load(other)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it has just ended
+		case err != nil:
+			return err
+		case o.Of == id && o.State == open:
 			return errUnderWay
 		}
 	}

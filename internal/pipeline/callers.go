@@ -63,6 +63,7 @@ func (g group) origins() []holdfast.Origin {
 // explain turns an error of the queue into one with a code.
 func explain(err error, c inventory.Command) error {
 	acquire, acquires := c.(inventory.Acquire)
+	sale, sells := c.(inventory.Sell)
 	switch {
 	case errors.Is(err, groupcommit.ErrFull):
 		return holdfast.Refuse(holdfast.CodeUnavailable, "Too many requests wait for this event; try again.")
@@ -73,6 +74,9 @@ func explain(err error, c inventory.Command) error {
 		unknown := holdfast.Refuse(holdfast.CodeOutcomeUnknown, "No answer in time; ask again with the same key.").By(err)
 		if acquires {
 			unknown = unknown.With(holdfast.UnknownLock{LockID: acquire.LockID})
+		}
+		if sells {
+			unknown = unknown.With(holdfast.UnknownLock{LockID: sale.LockID})
 		}
 		return unknown
 	default:

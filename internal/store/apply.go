@@ -299,7 +299,7 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 		locks.reserve(len(p.Acquired))
 		for j := range p.Acquired {
 			if len(locks.items) > maxInserted {
-				if err := s.insertArray(ctx, &locks); err != nil {
+				if err := s.insertArray(ctx, locksName, &locks); err != nil {
 					return err
 				}
 				locks.reserve(len(p.Acquired) - j)
@@ -308,16 +308,16 @@ func (s *Store) insertLocks(ctx context.Context, plans []EventPlan, applied []Ap
 			locks.addLock(&lock)
 		}
 	}
-	return s.insertArray(ctx, &locks)
+	return s.insertArray(ctx, locksName, &locks)
 }
 
-// insertArray inserts the locks and empties the array.
-func (s *Store) insertArray(ctx context.Context, locks *newDocuments) error {
-	if locks.n == 0 {
+// insertArray inserts the documents and empties the array.
+func (s *Store) insertArray(ctx context.Context, collection string, docs *newDocuments) error {
+	if docs.n == 0 {
 		return nil
 	}
-	err := s.db.InsertArray(ctx, locksName, locks.array())
-	*locks = newDocuments{}
+	err := s.db.InsertArray(ctx, collection, docs.array())
+	*docs = newDocuments{}
 	if mongodb.IsDuplicate(err, mongodb.ByID, lockKey.Keys) {
 		err = fmt.Errorf("%w: %w", ErrKeyInUse, err)
 	}
@@ -327,7 +327,7 @@ func (s *Store) insertArray(ctx context.Context, locks *newDocuments) error {
 	return err
 }
 
-// writeBookings changes bookings by one command. Equal changes share a statement, except those of a booking that changes
+// writeBookings changes bookings by one command. Equal changes without lists share a statement, except those of a booking that changes
 // several times: each of its changes relies on the one before.
 func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {
 	var equal groups[inventory.BookingWrite]
@@ -355,18 +355,14 @@ func (s *Store) insertBookings(ctx context.Context, plans []EventPlan, applied [
 		docs.reserve(len(p.NewBookings))
 		for j := range p.NewBookings {
 			if len(docs.items) > maxInserted {
-				if err := s.db.InsertArray(ctx, bookingsName, docs.array()); err != nil {
+				if err := s.insertArray(ctx, bookingsName, &docs); err != nil {
 					return err
 				}
-				docs = newDocuments{}
 				docs.reserve(len(p.NewBookings) - j)
 			}
 			b := p.BookedAt(j, applied[i].Now)
 			docs.addBooking(&b)
 		}
 	}
-	if docs.n == 0 {
-		return nil
-	}
-	return s.db.InsertArray(ctx, bookingsName, docs.array())
+	return s.insertArray(ctx, bookingsName, &docs)
 }

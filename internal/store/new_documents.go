@@ -21,7 +21,7 @@ type newDocuments struct {
 // maxInserted bounds the bytes of one command, of which MongoDB takes 16 MiB. Locks with metadata may need several.
 const maxInserted = 12 << 20
 
-// usualSize is slightly more than the usual size of a lock in bytes.
+// usualSize is slightly more than the usual size of a document in bytes.
 const usualSize = 400
 
 // reserve makes room for n documents.

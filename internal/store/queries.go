@@ -174,11 +174,8 @@ func (s *Store) Booking(ctx context.Context, id ID) (holdfast.Booking, error) {
 	}, bookingDoc.booking)
 }
 
-// withoutDone is part of the lists and sweeps of bookings by MongoDB's own check of the schema. Only a decision needs what was
-// done to a booking after its sale, which may be a hundred times as large as the rest of the document. A document that is
-// checked in Go is read with it, because it may be corrupt.
-var withoutDone = bson.D{{Key: "$project", Value: noDone}}
-
+// noDone leaves Booking.Done out of lists, which may be a hundred times as large as the rest of the document: only a decision
+// needs it. A document that is checked in Go is read with it, because it may be corrupt.
 var noDone = bson.D{{Key: doneRequests, Value: 0}}
 
 // Bookings lists bookings by ID, and returns the token of the next page. They don't say what was done to them after their sale.

@@ -107,6 +107,9 @@ func (c ChangeBooking) decide(d *decision) Result {
 	}
 	wish, invalid := d.inHall(c.Seats, c.Wish)
 	if invalid == nil && d.isAsWished(lock.Lock, wish) {
+		if d.isCorrupt(d.state.Charged[PaymentKey{c.Payment.Reference, c.Payment.Part}]) && !c.Payment.IsZero() {
+			return Result{Err: errCorrupt()} // it may be one of the booking's own
+		}
 		if isOwn := paid != nil && paid.BookingID == b.ID && paid.Agrees(c.Payment); !isOwn && !c.Payment.IsZero() {
 			return d.refuseFirmly(holdfast.RefuseInput("body.payment",
 				"The booking has these seats already, and the payment is not one of its own."))
@@ -172,7 +175,7 @@ func (c ChangeBooking) change(d *decision, b holdfast.Booking, lock Lock, wish w
 }
 
 // sold makes the lock of a CONFIRMED booking CONSUMED, if a crash of other software left it ACTIVE. Otherwise it could be
-// reclaimed while the booking changes.
+// reclaimed while the booking changes. The repair stays if the change is refused.
 func (d *decision) sold(b holdfast.Booking, lock Lock) Lock {
 	if b.Status != holdfast.BookingConfirmed || lock.Status != holdfast.LockActive {
 		return lock

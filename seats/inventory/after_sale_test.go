@@ -113,7 +113,7 @@ func TestChangeBooking_IsSettledAfterManyChanges(t *testing.T) {
 }
 
 // A key that a unique index refuses, although no lock that counts has it, is refused; so is the repeat of a sale whose booking was
-// removed by hand.
+// removed.
 func TestSell_ThatCannotBeCarriedOut(t *testing.T) {
 	sale := inventory.Sell{Acquire: keyed(1, 2, "k"), BookingID: bookingID(1)}
 	sale.RequestHash = holdfast.SaleRequest{LockRequest: sale.LockRequest}.Hash()
@@ -128,7 +128,7 @@ func TestSell_ThatCannotBeCarriedOut(t *testing.T) {
 	delete(s.bookings, bookingID(1))
 	again := sale
 	again.LockID, again.BookingID = lockID(2), bookingID(2)
-	wantCode(t, s.one(t, again), holdfast.CodeUnavailable)
+	wantCode(t, s.one(t, again), holdfast.CodeBookingNotFound)
 }
 
 // Between the decision and the write another process does something. The command is decided again.

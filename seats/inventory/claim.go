@@ -196,10 +196,10 @@ func (d *decision) isCorrupt(ids ...ID) bool {
 	return slices.ContainsFunc(ids, func(id ID) bool { return d.state.Corrupt[id] })
 }
 
-// errCorrupt refuses a change of a booking whose lock or payment is corrupt. The refusal leaves nothing, so the request
+// errCorrupt refuses a change of a booking that is corrupt, or whose lock or payment is. The refusal leaves nothing, so the request
 // may be repeated once an operator has corrected the document.
 func errCorrupt() error {
-	return holdfast.Refuse(holdfast.CodeUnavailable, "The booking's lock or payment can't be read; an operator has to correct it.")
+	return holdfast.Refuse(holdfast.CodeUnavailable, "The booking, its lock or its payment can't be read; an operator has to correct it.")
 }
 
 // bumpOpen calls bump with the lock of a booking, if the booking is open.

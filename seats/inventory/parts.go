@@ -19,8 +19,6 @@ func (c RefundPart) decide(d *decision) Result {
 	switch {
 	case !read:
 		return Result{}
-	case d.isCorrupt(c.PaymentID):
-		return Result{Err: errCorrupt()}
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodePaymentNotFound)}
 	}
@@ -56,8 +54,6 @@ func (c RefundedPart) decide(d *decision) Result {
 	switch {
 	case !read:
 		return Result{}
-	case d.isCorrupt(c.PaymentID):
-		return Result{Err: errCorrupt()}
 	case !exists:
 		return Result{Err: holdfast.NotFound(holdfast.CodePaymentNotFound)}
 	}

@@ -133,18 +133,18 @@ type BookingWrite struct {
 	ID               ID
 	EventID          ID // of the booking as it was read; zero if it names none
 	From, To         holdfast.BookingStatus
-	Revision         int64              // a guard: the booking has not changed since it was read
-	WindowOpen       bool               // a guard: its payment window has not passed at the write
-	PaymentExpiresAt time.Time          // zero: unchanged
-	PaymentReference string             // unchanged if it is empty
-	LockID           ID                 // unchanged if it is zero
-	Late             bool               // with LockID: a late payment was accepted
-	ShopData         *holdfast.ShopData // replaces both fields; nil: unchanged
-	Seats            *LockSeats         // nil: unchanged
-	Customer         *Customer          // nil: unchanged
-	Payments         *[]holdfast.ListedPayment
-	Done             *[]holdfast.DoneRequest
-	UpdatedAt        time.Time // zero: unchanged
+	Revision         int64                     // a guard: the booking has not changed since it was read
+	WindowOpen       bool                      // a guard: its payment window has not passed at the write
+	PaymentExpiresAt time.Time                 // zero: unchanged
+	PaymentReference string                    // unchanged if it is empty
+	LockID           ID                        // unchanged if it is zero
+	Late             bool                      // with LockID: a late payment was accepted
+	ShopData         *holdfast.ShopData        // replaces both fields; nil: unchanged
+	Seats            *LockSeats                // nil: unchanged
+	Customer         *Customer                 // nil: unchanged
+	Payments         *[]holdfast.ListedPayment // nil: unchanged
+	Done             *[]holdfast.DoneRequest   // nil: unchanged
+	UpdatedAt        time.Time                 // zero: unchanged
 	RunID            string
 }
 

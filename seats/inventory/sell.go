@@ -103,8 +103,10 @@ func (c Sell) sold(d *decision, result Result, lock holdfast.Lock) Result {
 	switch {
 	case !read:
 		return Result{}
-	case !exists:
-		return Result{Err: errCorrupt()} // it was removed by hand
+	case d.isCorrupt(lock.BookingID):
+		return Result{Err: errCorrupt()}
+	case !exists: // retention has removed it, but not the lock
+		return Result{Err: holdfast.NotFound(holdfast.CodeBookingNotFound)}
 	}
 	result.Booking = &b
 	return result

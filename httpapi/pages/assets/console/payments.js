@@ -36,11 +36,17 @@ function reference(p) {
 
 const since = (p) => el("span", { title: p.updatedAt ?? "" }, p.updatedAt ? formatAgo(p.updatedAt) : "–");
 
+// due is what has to be refunded now. Without an amount it is nothing or all of the payment.
+function due(p) {
+  if (p.amountDue !== undefined) return money(p.amountDue, p);
+  return p.status === "REFUND_DUE" ? "all of it" : "–";
+}
+
 const columns = {
   payment: { name: "Payment", cell: (p) => idLink("payments", p.id) },
   reference: { name: "Reference", cell: reference },
   amount: { name: "Minor units", right: true, cell: (p) => money(p.amount, p) },
-  due: { name: "Due now", right: true, cell: (p) => (p.amountDue === undefined ? "all of it" : money(p.amountDue, p)) },
+  due: { name: "Due now", right: true, cell: due },
   since: { name: "Due since", cell: since },
   status: { name: "Status", cell: (p) => badge(p.status) },
   changed: { name: "Changed", cell: (p) => time(p.updatedAt) },
