@@ -81,12 +81,6 @@ func TestBooking_KeepsRequestsThatMayBeRepeated(t *testing.T) {
 	if !slices.Equal(b.Done, before) {
 		t.Error("the list of the booking has changed")
 	}
-	for range holdfast.MaxDone + 10 {
-		b.Done = b.WithDone(keyed(3, now))
-	}
-	if b.Done = b.WithDone(keyed(4, now)); len(b.Done) != holdfast.MaxDone || b.Done[0].ID != id(3) || b.Done[holdfast.MaxDone-1].ID != id(4) {
-		t.Errorf("it keeps %d", len(b.Done))
-	}
 }
 
 // The amount that has to be refunded now, by the contract: the parts that are DUE, and of a payment that is REFUND_DUE all that is not

@@ -122,7 +122,7 @@ func (b Booking) WithPayment(p Payment) []ListedPayment {
 }
 
 // DoneRequest is a request that has changed a booking, or found it as it wished. If the request had an idempotency key, its
-// repeat is answered for KeyRetention, unless there are MaxDone later ones.
+// repeat is answered for KeyRetention.
 type DoneRequest struct {
 	ID      ID     `bson:"id"`            // of the command
 	KeyHash string `bson:"key,omitempty"` // of the request's idempotency key; "" if it had none
@@ -136,20 +136,17 @@ func KeyHash(key string) string { return requestHash("%s", key) }
 // Bounds of Booking.Done. One without a key is only needed until the outcome of its transaction is known.
 const (
 	KeyRetention   = 24 * time.Hour
-	MaxDone        = 1000
+	MaxDone        = 2000 // with a key, within KeyRetention; a further one is refused
 	maxDoneKeyless = 20
 )
 
-// WithDone returns the changes after a further one, without those that are no longer needed. The list of the booking stays.
+// WithDone returns the requests after a further one, without those that are no longer needed. The list of the booking stays.
 func (b Booking) WithDone(r DoneRequest) []DoneRequest {
 	keep, keyless := make([]DoneRequest, 0, len(b.Done)+1), 0
-	for i := len(b.Done) - 1; i >= 0 && len(keep) < MaxDone-1; i-- {
-		d := b.Done[i]
-		if d.KeyHash == "" {
-			keyless++
-		}
-		isNeeded := r.At.Sub(d.At) < KeyRetention
+	for _, d := range slices.Backward(b.Done) {
+		isNeeded := d.HasKeyAt(r.At)
 		if d.KeyHash == "" { // those of the same batch have the same time, and the same outcome
+			keyless++
 			isNeeded = keyless < maxDoneKeyless || d.At.Equal(r.At)
 		}
 		if isNeeded {
@@ -158,6 +155,11 @@ func (b Booking) WithDone(r DoneRequest) []DoneRequest {
 	}
 	slices.Reverse(keep)
 	return append(keep, r)
+}
+
+// HasKeyAt reports whether the request had a key that is kept at now.
+func (r DoneRequest) HasKeyAt(now time.Time) bool {
+	return r.KeyHash != "" && now.Sub(r.At) < KeyRetention
 }
 
 // BookingChange replaces the seats of a booking: all of the new ones, or it keeps the old ones.

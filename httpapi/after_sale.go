@@ -123,7 +123,8 @@ func (a *api) registerAfterSaleRoutes() {
 		Summary: "Change the seats of a booking", Errors: refusals,
 		Description: "Of an open or CONFIRMED booking: gives a part back, exchanges, or adds seats. The booking gets all of the new seats, " +
 			"or everything stays as it was. Its old seats count as free. A payment and a refund are part of the change. " +
-			"A booking that has the seats already stays as it is. Send an idempotency key where a late repeat could undo a later change.",
+			"A booking that has the seats already stays as it is. Send an idempotency key where a late repeat could undo a later change. " +
+			"A booking takes at most 2,000 of them within 24 hours.",
 	}, config.ScopeBooking, func(b bookingChangeBody) string { return b.IdempotencyKey },
 		func(ctx context.Context, t target, body bookingChangeBody, key string) (*changed[bookingBody], error) {
 			change, err := body.change(key)

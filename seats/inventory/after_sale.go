@@ -40,16 +40,25 @@ func (c OfBooking) find(d *decision) (b holdfast.Booking, lock Lock, result Resu
 	case c.Abandoned:
 		return b, lock, Result{Err: errGaveUp()}, false
 	}
+	keys := 0
 	for _, done := range b.Done {
-		isOwn, hasKey := done.ID == c.Request.ID, done.KeyHash != "" && done.KeyHash == c.Request.KeyHash
+		isKept := done.HasKeyAt(d.state.Now)
+		isOwn, hasKey := done.ID == c.Request.ID, isKept && done.KeyHash == c.Request.KeyHash
+		if isKept {
+			keys++
+		}
 		switch {
-		case !isOwn && (!hasKey || d.state.Now.Sub(done.At) >= holdfast.KeyRetention):
+		case !isOwn && !hasKey:
 		case done.Hash != c.Request.Hash:
 			return b, lock, d.refuseFirmly(holdfast.Refuse(holdfast.CodeIdempotencyKeyReused,
 				"The idempotency key was used for another request.")), false
 		default: // an own one was carried out by an earlier commit, which was not answered
 			return b, lock, Result{Booking: &b, Replayed: !isOwn}, false
 		}
+	}
+	if keys >= holdfast.MaxDone && c.Request.KeyHash != "" {
+		return b, lock, d.refuseFirmly(holdfast.RefuseInput("body.idempotencyKey",
+			"The booking has had %d requests with a key within %v. Wait, or send none.", keys, holdfast.KeyRetention)), false
 	}
 	isElsewhere := hasLock && d.state.Event != nil && lock.EventID != d.event.ID
 	if d.isCorrupt(b.LockID) || isElsewhere {

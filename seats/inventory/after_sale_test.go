@@ -44,6 +44,31 @@ func wantInvalid(t *testing.T, r reply, where string) {
 	}
 }
 
+// A booking keeps the key of each request for a day, so their number is bounded.
+func TestChangeBooking_TheNumberOfKeysIsBounded(t *testing.T) {
+	withKey := func(key string) func(*inventory.ChangeBooking) {
+		return func(c *inventory.ChangeBooking) { c.Key = key }
+	}
+	keyed := func(n int, seats int64, key string) inventory.ChangeBooking {
+		c := toSeats(n, seats, withKey(key))
+		c.Request.KeyHash = holdfast.KeyHash(key)
+		return c
+	}
+	s := aSale()
+	wantCode(t, s.one(t, keyed(1, 3, "first")), "")
+	b := s.bookings[bookingID(1)]
+	for n := range holdfast.MaxDone - 1 {
+		b.Done = append(b.Done, holdfast.DoneRequest{ID: commandID(100 + n), KeyHash: holdfast.KeyHash(fmt.Sprint(n)), Hash: "h", At: s.now})
+	}
+	wantInvalid(t, s.one(t, keyed(2, 4, "another")), "body.idempotencyKey")
+	wantCode(t, s.one(t, toSeats(3, 5)), "")
+	if again := s.one(t, keyed(4, 3, "first")); again.Err != nil || !again.Replayed || again.Booking.Seats != 5 {
+		t.Errorf("the repeat of the first one is answered with %+v", again)
+	}
+	s.now = s.now.Add(holdfast.KeyRetention)
+	wantCode(t, s.one(t, keyed(5, 4, "another")), "")
+}
+
 // The number of payments of a booking that are ACCEPTED is bounded. One that is refused beyond that number is recorded, and not listed.
 func TestChangeBooking_TheNumberOfPaymentsIsBounded(t *testing.T) {
 	s := aSale()
