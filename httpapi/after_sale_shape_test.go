@@ -210,7 +210,7 @@ func TestAfterSale_WrongSalesAreRefusedByTheirPath(t *testing.T) {
 			{`"x":1`, "body.x"}, {`"ttlSeconds":60`, "body.ttlSeconds"}, {`"expiresAt":"2030-01-01T00:00:00Z"`, "body.expiresAt"},
 			{`"payment":{"paymentReference":"a"}`, "body.payment"}, {`"eventId":"x"`, "body.eventId"},
 			{`"eventId":"` + mongodb.NewID().String() + `"`, "body.eventId"},
-			{`"reference":null`, "body.reference"}, {`"reference":""`, "body.reference"}, {`"reference":" a"`, "body.reference"},
+			{`"reference":null`, "body.reference"}, {`"reference":""`, "body.reference"}, {`"reference":"a\n"`, "body.reference"},
 			{`"reference":1`, "body.reference"}, {`"reference":"` + strings.Repeat("r", 129) + `"`, "body.reference"},
 			{`"metadata":null`, "body.metadata"}, {`"metadata":[]`, "body.metadata"}, {`"metadata":{"a":null}`, "body.metadata.a"},
 			{`"metadata":{"a":1}`, "body.metadata.a"}, {`"metadata":{"a b":"1"}`, "body.metadata.a b"},

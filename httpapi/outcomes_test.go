@@ -61,8 +61,10 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"create-booking": `{"eventId":"` + id + `","userId":"` + id + `","lockId":"` + id + `"}`,
 		"pay-booking":    `{"paymentTtlSeconds":60}`,
 		"refund-payment": `{"refundReference":"r"}`,
-		"change-seats":   `{"seatIds":["A-1-1"]}`,
-		"block-seats":    `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
+		"refund-part":    `{"amount":1}`, "note-part-refunded": `{"refundReference":"r"}`,
+		"change-booking-seats": `{"seats":1}`, "transfer-booking": `{"holder":"a"}`, "sell-seats": `{"holder":"a","seats":1}`,
+		"change-seats": `{"seatIds":["A-1-1"]}`,
+		"block-seats":  `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
 		"create-webhook": `{"url":"https://example.com","types":["*"]}`, "update-webhook": `{"state":"DISABLED"}`,
 		"delete-webhook": "", "rotate-webhook-secret": "", "test-webhook": "", "replay-webhook": "",
 		"release-lock": "", "confirm-booking": "", "cancel-booking": "", "run-job": "", "free-lease": "", "cancel-event": "",
@@ -80,7 +82,7 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 				if !listed {
 					t.Fatal("the test has no request for this route")
 				}
-				path := strings.NewReplacer("{id}", id, "{eventId}", id, "{job}", "lock-expiry").Replace(path)
+				path := strings.NewReplacer("{id}", id, "{eventId}", id, "{refundId}", id, "{job}", "lock-expiry").Replace(path)
 				if status, code := ask(t, handler, method, path, body); status != 503 || code != "OUTCOME_UNKNOWN" {
 					t.Errorf("got %d %s", status, code)
 				}

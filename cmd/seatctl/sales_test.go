@@ -177,7 +177,7 @@ func TestSalesImport_TellsWhatIsRefused(t *testing.T) {
 	env := testenv.New(t)
 	event := newSeatedIn(t, env)
 	take(t, env, event, testenv.Soon(), 0, named("A-1-1"))
-	path := file(t, "sales.csv", `seat,section,seats,holder,email,reference,paymentReference,amount,currency
+	text := `seat,section,seats,holder,email,reference,paymentReference,amount,currency
 A-1-1,,,x,,,,,
 A-1-2,,,x,,,pi_1,100,EUR
 A-1-3,,,x,,,pi_1,100,EUR
@@ -195,14 +195,15 @@ A-2-2,,1,x,,,,,
 ,pit,11,x,,,,,
 ,nowhere,1,x,,,,,
 ,,1,x,,,,,
-A-2-2,,,x,, A,,,
+A-2-2,,,x,,TOO LONG,,,
 A-2-2,,,x,,,pi_2,-1,
 A-2-2,,,x,,,pi_2,1,eur
 A-2-2,,,x,,,,1,EUR
 A-2-2,,,erased-x,,,,,
 A-2-2,x
 ,pit,10,x,,,,,
-`)
+`
+	path := file(t, "sales.csv", strings.Replace(text, "TOO LONG", strings.Repeat("r", 129), 1))
 	code, out, errs := importSales(serve(t, env), event, path)
 	lines := strings.Split(strings.TrimSuffix(out, "\n"), "\n")
 	const invalid = "VALIDATION_FAILED"
