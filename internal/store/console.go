@@ -21,7 +21,8 @@ var byReference = mongodb.Index{Keys: mongodb.Keys(referenceField, "_id"),
 // BookingsByReference reads up to limit bookings with a payment reference, oldest first.
 func (s *Store) BookingsByReference(ctx context.Context, reference string, limit int) ([]holdfast.Booking, error) {
 	docs, err := mongodb.All[bookingDoc](ctx, s.bookings(), mongo.Pipeline{
-		mongodb.Match(mongodb.Is(referenceField, reference), bookingSchema), mongodb.Sort("_id"), mongodb.Limit(limit), bson.D{{Key: "$project", Value: noDone}},
+		mongodb.Match(mongodb.Is(referenceField, reference), bookingSchema), mongodb.Sort("_id"), mongodb.Limit(limit),
+		bson.D{{Key: "$project", Value: noDone}},
 	})
 	return all(docs, bookingDoc.booking), mongodb.Translate(err)
 }
