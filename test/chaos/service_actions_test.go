@@ -61,6 +61,12 @@ func (m *serviceModel) Lock(t *rapid.T) {
 		return
 	}
 	for _, l := range m.dueLocks() {
+		if m.perUser > 0 && l.user == user { // under a limit they must not count, so they end
+			l.status = holdfast.LockExpired
+			m.repairIfAboveTotal()
+		}
+	}
+	for _, l := range m.dueLocks() {
 		if m.available() >= n {
 			break
 		}
