@@ -39,6 +39,14 @@ const (
 	ChangeEventAvailable ChangeType = "holdfast.event.available" // of a sold-out event, seats are available again
 	ChangeSeatsBlocked   ChangeType = "holdfast.event.seats_blocked"
 
+	ChangeEntryJoined   ChangeType = "holdfast.waitlist.joined"
+	ChangeEntryOffered  ChangeType = "holdfast.waitlist.offered"
+	ChangeEntryAccepted ChangeType = "holdfast.waitlist.accepted"
+	ChangeEntryDeclined ChangeType = "holdfast.waitlist.declined"
+	ChangeEntryExpired  ChangeType = "holdfast.waitlist.expired"
+	ChangeEntryLeft     ChangeType = "holdfast.waitlist.left"
+	ChangeEntryClosed   ChangeType = "holdfast.waitlist.closed"
+
 	ChangePlanCreated ChangeType = "holdfast.seating_plan.created"
 )
 
@@ -51,6 +59,8 @@ func ChangeTypes() []ChangeType {
 		ChangePaymentAccepted, ChangePaymentRefundDue, ChangePaymentRefunded,
 		ChangeEventCreated, ChangeEventChanged, ChangeEventCancelled, ChangeEventDeleted, ChangeEventSoldOut,
 		ChangeEventAvailable, ChangeSeatsBlocked,
+		ChangeEntryJoined, ChangeEntryOffered, ChangeEntryAccepted, ChangeEntryDeclined, ChangeEntryExpired, ChangeEntryLeft,
+		ChangeEntryClosed,
 		ChangePlanCreated,
 	}
 }
@@ -58,8 +68,8 @@ func ChangeTypes() []ChangeType {
 // Name is the type without the name of this project, such as lock.created.
 func (t ChangeType) Name() string { return strings.TrimPrefix(string(t), "holdfast.") }
 
-// Change is one committed change of a lock, a booking, a payment, an event or a seating plan. At most one of
-// Lock, Booking, Payment and Event is set: the resource as it was right after the change. If none is set, the change is
+// Change is one committed change of a lock, a booking, a payment, an event, an entry of a waiting list or a seating plan. At most
+// one of Lock, Booking, Payment, Event and Entry is set: the resource as it was right after the change. If none is set, the change is
 // the creation of the seating plan PlanID; plans never change.
 type Change struct {
 	Type     ChangeType
@@ -74,6 +84,7 @@ type Change struct {
 	Previous *PreviousBooking // of a booking whose seats or customer changed; nil otherwise
 	Payment  *Payment
 	Event    *Event
+	Entry    *WaitlistEntry // without its position
 	// Repairs distinguishes changes of an event with the same revision: a repair of a counter does not raise the revision.
 	Repairs int64
 }
@@ -94,6 +105,8 @@ func (c Change) subject() (kind string, id ID) {
 		return "payments", c.Payment.ID
 	case c.Event != nil:
 		return "events", c.Event.ID
+	case c.Entry != nil:
+		return "waitlist", c.Entry.ID
 	default:
 		return "seating-plans", c.PlanID
 	}

@@ -37,6 +37,13 @@ const (
 	CodeLockReleased Code = "LOCK_RELEASED"
 	CodeLockExpired  Code = "LOCK_EXPIRED"
 
+	CodeEntryNotFound       Code = "WAITLIST_ENTRY_NOT_FOUND"
+	CodeEntryExists         Code = "WAITLIST_ENTRY_EXISTS"
+	CodeWaitlistClosed      Code = "WAITLIST_CLOSED"
+	CodeNotOffered          Code = "WAITLIST_NOT_OFFERED"
+	CodeWaitlistFull        Code = "WAITLIST_FULL" // Details: LimitReached
+	CodeSeatsStillAvailable Code = "SEATS_STILL_AVAILABLE"
+
 	CodeChangesGone Code = "CHANGES_GONE"
 
 	CodeWebhookNotFound     Code = "WEBHOOK_NOT_FOUND"
@@ -76,6 +83,7 @@ func Codes() []Code {
 		CodeLockExpired, CodeBookingConfirmed, CodeBookingCancelled, CodeBookingNotPayable, CodeBookingExpired, CodeChangesGone,
 		CodePaymentNotFound, CodePaymentReferenceUsed, CodePaymentRefundDue, CodePaymentRefunded, CodePaymentAccepted, CodeRefundNotFound,
 		CodeWebhookNotFound, CodeWebhookLimitReached,
+		CodeEntryNotFound, CodeEntryExists, CodeWaitlistClosed, CodeNotOffered, CodeWaitlistFull, CodeSeatsStillAvailable,
 		CodeInvalid, CodeUnavailable, CodeOutcomeUnknown,
 	}
 }

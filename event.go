@@ -43,6 +43,7 @@ type Event struct {
 	UpdatedAt       time.Time
 	Seating         Seating
 	LatePayments    LatePayments
+	Waitlist        Waitlist
 	// Seats are locked from SaleStartsAt on and before SaleEndsAt, by the database's clock. The zero time means no bound.
 	SaleStartsAt, SaleEndsAt time.Time
 	// Sections are the areas of general admission of a seated event, with the capacities that they have in
@@ -141,6 +142,7 @@ type NewEvent struct {
 	// zero value means an unseated event with the default rules.
 	Seating      Seating
 	LatePayments *LatePayments // nil means DefaultLatePayments
+	Waitlist     *Waitlist     // its settings; nil means DefaultWaitlist
 	// SaleStartsAt and SaleEndsAt are as in Event.
 	SaleStartsAt, SaleEndsAt time.Time
 	// Sections are areas of general admission that have another capacity in this event than in its plan.
@@ -192,6 +194,9 @@ type EventChange struct {
 	MaxSeatsPerUser *int64 // 0 removes the limit
 	LatePayments    *LatePaymentPolicy
 	LateSeconds     *int64
+	Waitlist        *WaitlistStatus
+	OfferSeconds    *int64
+	WaitlistFit     *WaitlistFit
 	// The zero time removes the bound.
 	SaleStartsAt, SaleEndsAt *time.Time
 	// Of seated events.
@@ -212,6 +217,7 @@ func (c EventChange) Clone() EventChange {
 		Name: clone(c.Name), TotalSeats: clone(c.TotalSeats), EventDate: clone(c.EventDate), Status: clone(c.Status),
 		MaxSeatsPerUser: clone(c.MaxSeatsPerUser), OrphanRule: clone(c.OrphanRule), AccessiblePolicy: clone(c.AccessiblePolicy),
 		LatePayments: clone(c.LatePayments), LateSeconds: clone(c.LateSeconds),
+		Waitlist: clone(c.Waitlist), OfferSeconds: clone(c.OfferSeconds), WaitlistFit: clone(c.WaitlistFit),
 		SaleStartsAt: clone(c.SaleStartsAt), SaleEndsAt: clone(c.SaleEndsAt),
 		SeatingPlanID: clone(c.SeatingPlanID), Sections: slices.Clone(c.Sections), ShopData: c.ShopData.Clone(),
 	}
@@ -240,7 +246,8 @@ func (c EventChange) CheckSale(e Event) *Error {
 // NamesShopDataAlone reports whether the change names no other field than a reference and metadata.
 func (c EventChange) NamesShopDataAlone() bool {
 	return c.Name == nil && c.TotalSeats == nil && c.EventDate == nil && c.Status == nil && c.MaxSeatsPerUser == nil &&
-		c.LatePayments == nil && c.LateSeconds == nil && c.SaleStartsAt == nil && c.SaleEndsAt == nil &&
+		c.LatePayments == nil && c.LateSeconds == nil && c.Waitlist == nil && c.OfferSeconds == nil && c.WaitlistFit == nil &&
+		c.SaleStartsAt == nil && c.SaleEndsAt == nil &&
 		c.OrphanRule == nil && c.AccessiblePolicy == nil && c.SeatingPlanID == nil && len(c.Sections) == 0
 }
 
@@ -260,6 +267,9 @@ func (n NewEvent) Hash() string {
 	}
 	if l := n.LatePayments; l != nil {
 		hash = requestHash("%s|late|%s|%d", hash, l.Policy, l.Seconds)
+	}
+	if w := n.Waitlist; w != nil {
+		hash = requestHash("%s|waitlist|%s|%d|%s", hash, w.Status, w.OfferSeconds, w.Fit)
 	}
 	if starts, ends := n.SaleStartsAt, n.SaleEndsAt; !starts.IsZero() || !ends.IsZero() {
 		hash = requestHash("%s|sale|%d|%d", hash, starts.UnixMilli(), ends.UnixMilli())

@@ -14,9 +14,11 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	late, lateSeconds := holdfast.LatePaymentsAccepted, int64(60)
 	plan, starts, ends := holdfast.ID{7}, now, now.Add(time.Hour)
 	reference, value := "order", "1"
+	list, offers, fit := holdfast.WaitlistOpen, int64(90), holdfast.WaitlistStrict
 	change := holdfast.EventChange{
 		Name: &name, TotalSeats: &total, EventDate: &date, Status: &status, MaxSeatsPerUser: &limit,
 		OrphanRule: &orphans, AccessiblePolicy: &accessible, LatePayments: &late, LateSeconds: &lateSeconds,
+		Waitlist: &list, OfferSeconds: &offers, WaitlistFit: &fit,
 		SaleStartsAt: &starts, SaleEndsAt: &ends,
 		SeatingPlanID: &plan, Sections: []holdfast.SectionCapacity{{Key: "pit", Capacity: 5}},
 		ShopData: holdfast.ShopDataChange{Reference: &reference, Metadata: map[string]*string{"a": &value}},
@@ -33,10 +35,12 @@ func TestEventChange_CloneSharesNothingWithTheCaller(t *testing.T) {
 	name, total, date, status, limit, reference, value = "", -1, time.Time{}, "X", -1, "X", "X"
 	change.ShopData.Metadata["b"] = nil
 	orphans, accessible, late, lateSeconds = "X", "X", "X", -1
+	list, offers, fit = "X", -1, "X"
 	if *clone.Name != "Opening night" || *clone.TotalSeats != 100 || !clone.EventDate.Equal(now) ||
 		*clone.Status != holdfast.Closed || *clone.MaxSeatsPerUser != 4 ||
 		*clone.OrphanRule != holdfast.OrphansRefused || *clone.AccessiblePolicy != holdfast.AccessibleOpen ||
 		*clone.LatePayments != holdfast.LatePaymentsAccepted || *clone.LateSeconds != 60 ||
+		*clone.Waitlist != holdfast.WaitlistOpen || *clone.OfferSeconds != 90 || *clone.WaitlistFit != holdfast.WaitlistStrict ||
 		!clone.SaleStartsAt.Equal(now) || !clone.SaleEndsAt.Equal(now.Add(time.Hour)) ||
 		*clone.SeatingPlanID != (holdfast.ID{7}) || clone.Sections[0].Key != "pit" ||
 		*clone.ShopData.Reference != "order" || len(clone.ShopData.Metadata) != 1 || *clone.ShopData.Metadata["a"] != "1" {

@@ -84,8 +84,10 @@ type Lock struct {
 	BookingID   ID        `bson:"bookingId"`      // the booking that it last had, zero for none
 	CreatedAt   time.Time `bson:"createdAt"`
 	// SeatIDs are the numbered seats in plan order, or nil. They stay when the lock ends.
-	SeatIDs  []string `bson:"seatIds"`
-	Section  string   // of general admission in a seated event; "" for none
+	SeatIDs []string `bson:"seatIds"`
+	Section string   // of general admission in a seated event; "" for none
+	// EntryID is the entry of the waiting list that got the lock as an offer; zero for none.
+	EntryID  ID `bson:"waitlistEntryId"`
 	ShopData `bson:",inline"`
 }
 

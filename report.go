@@ -5,6 +5,7 @@ package holdfast
 type EventReport struct {
 	EventID ID
 	SeatCounts
+	Waiting int64 // the WAITING entries of the waiting list
 	// Sections and Categories are those of the seating plan, in its order; nil if the event has none. A lock counts in them
 	// only with the seats whose places in the plan it names.
 	Sections   []SectionCounts
@@ -23,8 +24,8 @@ type CategoryCounts struct {
 	SeatCounts
 }
 
-// SeatCounts are numbers of seats.
-type SeatCounts struct{ Total, Held, Sold, Blocked int64 }
+// SeatCounts are numbers of seats. Offered are those of offers of the waiting list, which are not among those held.
+type SeatCounts struct{ Total, Held, Sold, Blocked, Offered int64 }
 
 // Add counts n seats that have a state.
 func (c *SeatCounts) Add(state SeatState, n int64) {
@@ -39,7 +40,7 @@ func (c *SeatCounts) Add(state SeatState, n int64) {
 	}
 }
 
-func (c SeatCounts) left() int64 { return c.Total - c.Held - c.Sold - c.Blocked }
+func (c SeatCounts) left() int64 { return c.Total - c.Held - c.Sold - c.Blocked - c.Offered }
 
 // Available returns how many seats are left, at least 0.
 func (c SeatCounts) Available() int64 { return max(0, c.left()) }

@@ -11,13 +11,15 @@ type Change struct {
 	Type     holdfast.ChangeType
 	By       int   // the index of the command
 	Revision int64 // of the lock or booking, as the plan leaves it
-	// Exactly one of these five is set. The write fills in some fields of a new lock and of a sale's booking; see
-	// Plan.AcquiredAt and Plan.BookedAt.
+	// Exactly one of these seven is set. The write fills in some fields of a new lock, of a sale's booking and of a new entry; see
+	// Plan.AcquiredAt, Plan.BookedAt and Plan.JoinedAt.
 	Acquired int // 1 + the index in Plan.Acquired
 	Booked   int // 1 + the index in Plan.NewBookings
 	Lock     *holdfast.Lock
 	Booking  *holdfast.Booking
 	Payment  *holdfast.Payment
+	Joined   int // 1 + the index in Plan.NewEntries
+	Entry    *holdfast.WaitlistEntry
 	Previous *holdfast.PreviousBooking // of a booking whose seats or customer the change replaces
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // Plan contains the writes of a decision, in one transaction and in this order: the event, the locks that change,
-// new locks, bookings, payments. If one of its guards does not match at the write, the whole plan is stale, nothing
+// new locks, bookings, payments, entries of the waiting list. If one of its guards does not match at the write, the whole plan is stale, nothing
 // is written, and the commands are decided again.
 type Plan struct {
 	Event       *EventWrite // nil: the event is not written
@@ -19,6 +19,8 @@ type Plan struct {
 	NewBookings []holdfast.Booking // a zero CreatedAt means that all their times are that of the write
 	Payments    []PaymentWrite
 	NewPayments []holdfast.Payment
+	Entries     []EntryWrite
+	NewEntries  []NewEntry
 	// NotBefore and Before are guards: at the write of the event, the database's clock is not before NotBefore and,
 	// unless Before is zero, it is before Before.
 	NotBefore, Before time.Time
@@ -38,7 +40,8 @@ type Plan struct {
 
 // IsEmpty reports whether there is nothing to write.
 func (p Plan) IsEmpty() bool {
-	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings)+len(p.Payments)+len(p.NewPayments) == 0
+	return p.Event == nil && len(p.Locks)+len(p.Acquired)+len(p.Bookings)+len(p.NewBookings)+len(p.Payments)+len(p.NewPayments) == 0 &&
+		len(p.Entries)+len(p.NewEntries) == 0
 }
 
 // EventWrite changes an event and raises its revision, so that it conflicts with every other change. Only a Touch
@@ -48,8 +51,8 @@ type EventWrite struct {
 	// IfUnchanged is a guard: the event has this revision, total, counter, status, limit, times of the sale, seating
 	// plan and rules.
 	IfUnchanged *Event
-	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, at these times, has no limit per user, and has at least
-	// this many available seats. The guard of a Drift is in Drift.
+	// AtLeast is the guard if IfUnchanged is nil: the event is on sale, at these times, has no limit per user and no entry that
+	// waits, and has at least this many available seats. The guard of a Drift is in Drift.
 	AtLeast                  int64
 	SaleStartsAt, SaleEndsAt time.Time
 	// Touch says that the write changes no visible field, and does not raise the revision. A refusal uses it.
@@ -71,6 +74,7 @@ type EventWrite struct {
 	ShopData            *holdfast.ShopData   // replaces both fields
 	RunID               string               // of the run that made the change
 	SweptAtRev          *int64
+	List                *List // replaces the state of the waiting list
 }
 
 // SectionMap is the occupancy of a section after the plan.
@@ -200,12 +204,15 @@ type Result struct {
 	Booking  *holdfast.Booking
 	Event    *holdfast.Event
 	Payment  *holdfast.Payment // of a refused confirmation too
-	Replayed bool              // an earlier request created the lock or the booking
+	Entry    *holdfast.WaitlistEntry
+	Replayed bool // an earlier request created the lock or the booking
 	// IsLate says that the payment is late, and that nothing is decided: the confirmation has to be submitted to the
 	// queue of the event.
 	IsLate bool
 	// Undecided says that the command has no result yet. It goes first in the next batch.
 	Undecided bool
+	// MoreOffers says that offers are left to be made, by a further command.
+	MoreOffers bool
 
 	Ended      []Ended     // by a sweep
 	Busy       bool        // other processes wrote the event since the previous sweep
@@ -217,6 +224,7 @@ type Result struct {
 
 	acquired  int  // 1 + the index in Plan.Acquired
 	booked    int  // 1 + the index in Plan.NewBookings, of a sale
+	joined    int  // 1 + the index in Plan.NewEntries
 	isGranted bool // a change of a booking that moves seats, customer or money
 }
 
@@ -274,4 +282,11 @@ func (p Plan) AcquiredAt(i int, now time.Time) holdfast.Lock {
 	}
 	lock.CreatedAt = now
 	return lock
+}
+
+// JoinedAt returns a new entry as it is written at now.
+func (p Plan) JoinedAt(i int, now time.Time) NewEntry {
+	e := p.NewEntries[i]
+	e.CreatedAt, e.UpdatedAt = now, now
+	return e
 }

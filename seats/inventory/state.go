@@ -40,6 +40,8 @@ type State struct {
 	Holders  map[string]*Lock  // by seat ID: the due lock with the seat, if it may be ended; otherwise nil
 	Blocks   map[string]*Lock  // by seat ID: the venue's lock on the seat; nil if there is none
 	Union    *Union            // of the seats of all live locks
+	// DueIsSome says that Due has only those of the locks that were asked for by their IDs.
+	DueIsSome bool
 	// MoreDueOf says that there may be further due locks of the users of DueOf.
 	MoreDueOf bool
 	Taken     *int64 // the sum of the seats of all locks that take seats
@@ -50,6 +52,20 @@ type State struct {
 	// Corrupt has the IDs of the corrupt documents among those that were read. A lock or payment that is corrupt is nil
 	// in Locks and Payments.
 	Corrupt map[ID]bool
+	// Entries are entries of the waiting list by ID; nil: it does not exist, or is corrupt. OpenOf has a customer's open entries of
+	// the event, also those that count as CLOSED.
+	Entries map[ID]*Entry
+	OpenOf  map[ID][]Entry
+	// Heads has the first WAITING entry of each wish with at most HeadsUpTo seats, in any order. Waiting has the first WAITING
+	// entries in order, of the wishes in WaitingOf; of all wishes if that is nil. WaitingIsAll says that there are no others of them.
+	// All are of the list's present epoch.
+	Heads        []Entry
+	HeadsUpTo    int64
+	Waiting      []Entry
+	WaitingOf    []string
+	WaitingIsAll bool
+	// ToClose has entries that wait and count as CLOSED.
+	ToClose *[]Entry
 	Unknown map[ID]*holdfast.Error // users that do not exist, with the refusal; a holder may have the same ID
 	// Unusable has the keys, and Unsellable the IDs of the seats, that a unique index refuses, although they are not in
 	// a lock that counts.
@@ -78,7 +94,8 @@ type Event struct {
 	// SeenAt is a time that the database's clock had reached when the event was read or written. It is zero if that is not known.
 	SeenAt     time.Time
 	Revision   int64
-	Repairs    int64  // how often its counter was repaired
+	Repairs    int64 // how often its counter was repaired
+	List       List
 	SweptAtRev *int64 // the revision after the last sweep's transaction
 }
 
@@ -132,6 +149,14 @@ type Needs struct {
 	Payments []ID
 	Charged  []PaymentKey // whose payments are needed
 
+	Entries []ID  // of the waiting list
+	OpenOf  []ID  // customers whose open entries of the event are needed
+	Heads   int64 // the first WAITING entry of each wish with up to this many seats
+	// Waiting is how many WAITING entries are needed, the first ones in order: of the wishes in WaitingOf or, if that is empty, of all.
+	Waiting   int
+	WaitingOf []string
+	ToClose   int // up to this many entries that wait and count as CLOSED
+
 	// Apart says that the documents are too large for one answer, so they are read one kind after the other.
 	Apart bool
 
@@ -143,7 +168,7 @@ type Needs struct {
 // None reports whether nothing is needed.
 func (n Needs) None() bool {
 	return !n.Event && !n.Hold && !n.Taken && !n.Seats && !n.Union && n.Due == 0 && len(n.Holders)+len(n.Blocks)+len(n.DueOf) == 0 &&
-		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong) == 0 && !n.NeedsPayments()
+		len(n.Locks)+len(n.LiveOf)+len(n.Bookings)+len(n.Holdings)+len(n.Keys)+len(n.DueAmong) == 0 && !n.NeedsPayments() && !n.needsList()
 }
 
 // IsMap reports whether nothing but the event and its map is needed.
@@ -156,6 +181,11 @@ func (n Needs) IsMap() bool {
 // NeedsPayments reports whether payments are needed.
 func (n Needs) NeedsPayments() bool {
 	return len(n.Payments)+len(n.Charged) > 0
+}
+
+// needsList reports whether entries of the waiting list are needed.
+func (n Needs) needsList() bool {
+	return len(n.Entries)+len(n.OpenOf)+n.Waiting+n.ToClose > 0 || n.Heads > 0
 }
 
 // NeedsDue reports whether due locks are needed.
@@ -171,6 +201,8 @@ func (n Needs) And(o Needs) Needs {
 		Seats: n.Seats || o.Seats, Union: n.Union || o.Union, Holders: union(n.Holders, o.Holders), Blocks: union(n.Blocks, o.Blocks),
 		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Events: union(n.Events, o.Events), Apart: n.Apart || o.Apart,
 		Payments: union(n.Payments, o.Payments), Charged: union(n.Charged, o.Charged),
+		Entries: union(n.Entries, o.Entries), OpenOf: union(n.OpenOf, o.OpenOf), Heads: max(n.Heads, o.Heads),
+		Waiting: max(n.Waiting, o.Waiting), WaitingOf: union(n.WaitingOf, o.WaitingOf), ToClose: max(n.ToClose, o.ToClose),
 	}
 }
 
