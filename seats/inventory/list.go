@@ -20,6 +20,7 @@ type List struct {
 	Seq int64 // of the last entry that was made. Each of them writes the event, so this is the order of their transactions.
 	// Epoch is raised when the list closes. An entry that waits and is of an earlier epoch counts as CLOSED; its document follows.
 	Epoch   int64
+	Closing bool  // entries of earlier epochs may still wait
 	Waiting int64 // the WAITING entries of this epoch
 	Holds   bool  // see holdfast.Waitlist
 	// CheckAt is when the job of the waiting lists has to look at the event; the zero time means never.
@@ -28,7 +29,7 @@ type List struct {
 
 // same reports whether two states are equal.
 func (l List) same(o List) bool {
-	return l.Seq == o.Seq && l.Epoch == o.Epoch && l.Waiting == o.Waiting && l.Holds == o.Holds && l.CheckAt.Equal(o.CheckAt)
+	return l.Seq == o.Seq && l.Epoch == o.Epoch && l.Closing == o.Closing && l.Waiting == o.Waiting && l.Holds == o.Holds && l.CheckAt.Equal(o.CheckAt)
 }
 
 // NewEntry is an entry that a plan makes. Its times are that of the write.
