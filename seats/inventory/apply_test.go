@@ -11,7 +11,9 @@ import (
 // Another error says that the plan contradicts itself.
 func (s *store) apply(p inventory.Plan) error {
 	tx := s.clone()
-	for _, write := range []func(inventory.Plan) error{tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings, tx.writePayments} {
+	for _, write := range []func(inventory.Plan) error{
+		tx.writeEvent, tx.writeLocks, tx.insertLocks, tx.writeBookings, tx.writePayments, tx.writeEntries,
+	} {
 		if err := write(p); err != nil {
 			return err
 		}
@@ -58,6 +60,10 @@ func (s *store) writeEvent(p inventory.Plan) error {
 		e.SweptAtRev = w.SweptAtRev
 	}
 	setFields(e, w.Fields)
+	if w.List != nil {
+		e.List = *w.List
+		e.Waitlist.HasBegun, e.Waitlist.Waiting, e.Waitlist.Holds = true, w.List.Waiting, w.List.Holds
+	}
 	if w.ShopData != nil {
 		e.ShopData = *w.ShopData
 	}
@@ -101,6 +107,15 @@ func setFields(e *inventory.Event, c holdfast.EventChange) {
 	if c.MaxSeatsPerUser != nil {
 		e.MaxSeatsPerUser = *c.MaxSeatsPerUser
 	}
+	if c.Waitlist != nil {
+		e.Waitlist.Status = *c.Waitlist
+	}
+	if c.OfferSeconds != nil {
+		e.Waitlist.OfferSeconds = *c.OfferSeconds
+	}
+	if c.WaitlistFit != nil {
+		e.Waitlist.Fit = *c.WaitlistFit
+	}
 }
 
 // guardHolds is the condition of an event's write.
@@ -110,7 +125,7 @@ func guardHolds(e inventory.Event, w inventory.EventWrite) bool {
 		return e.Repairs == w.Drift.Repairs
 	case before == nil:
 		return e.Status == holdfast.OnSale && e.MaxSeatsPerUser == 0 && e.AvailableSeats >= w.AtLeast &&
-			e.Seating.PlanID.IsZero() && e.SaleStartsAt.Equal(w.SaleStartsAt) && e.SaleEndsAt.Equal(w.SaleEndsAt)
+			e.Seating.PlanID.IsZero() && e.List.Waiting == 0 && e.SaleStartsAt.Equal(w.SaleStartsAt) && e.SaleEndsAt.Equal(w.SaleEndsAt)
 	default:
 		return e.Revision == before.Revision && e.TotalSeats == before.TotalSeats && e.AvailableSeats == before.AvailableSeats &&
 			e.Oversold == before.Oversold && e.Status == before.Status && e.Seating.PlanID == before.Seating.PlanID &&
@@ -166,7 +181,7 @@ func (s *store) lockGuardHolds(lock inventory.Lock, w inventory.LockWrite) bool 
 func (s *store) insertLocks(p inventory.Plan) error {
 	for i := range p.Acquired {
 		lock := p.AcquiredAt(i, s.now)
-		if s.locks[lock.ID] != nil {
+		if s.locks[lock.ID] != nil || lock.ID.IsZero() {
 			return fmt.Errorf("lock %s is made twice", lock.ID)
 		}
 		if lock.Key != "" {

@@ -34,7 +34,7 @@ func seenOf(l *inventory.Lock) seen {
 func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 	told := map[ID]inventory.Change{}
 	for _, c := range p.Changes {
-		if c.Booking != nil || c.Booked > 0 || c.Payment != nil {
+		if c.Booking != nil || c.Booked > 0 || c.Payment != nil || c.Entry != nil || c.Joined > 0 {
 			continue
 		}
 		id := subjectOf(p, c)
@@ -70,6 +70,9 @@ func (s *store) checkChanges(tx *store, p inventory.Plan) error {
 		return err
 	}
 	if err := s.checkPaymentChanges(p); err != nil {
+		return err
+	}
+	if err := s.checkEntryChanges(p, tx); err != nil {
 		return err
 	}
 	return s.checkEventChanges(tx, p)

@@ -19,6 +19,7 @@ func numbered(kind byte, n int) ID { return ID{0: kind, 10: byte(n >> 8), 11: by
 func lockID(n int) ID              { return numbered(0x10, n) }
 func bookingID(n int) ID           { return numbered(0xb0, n) }
 func userID(n int) ID              { return numbered(0xa0, n) }
+func entryID(n int) ID             { return numbered(0xd0, n) }
 func partID(n int) ID              { return numbered(0xf0, n) }
 func commandID(n int) ID           { return numbered(0xc0, n) }
 
@@ -96,12 +97,13 @@ type reply struct {
 	Lock    holdfast.Lock
 	Booking holdfast.Booking
 	Event   holdfast.Event
+	Entry   holdfast.WaitlistEntry
 }
 
 func repliesOf(results []inventory.Result) []reply {
 	replies := make([]reply, len(results))
 	for i, r := range results {
-		replies[i] = reply{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event)}
+		replies[i] = reply{Result: r, Lock: orZero(r.Lock), Booking: orZero(r.Booking), Event: orZero(r.Event), Entry: orZero(r.Entry)}
 	}
 	return replies
 }

@@ -45,6 +45,7 @@ func (s *store) checkCommit(t rapid.TB, before *store) {
 	s.checkSales(t, before)
 	s.checkAfterSale(t, before)
 	s.checkPayments(t, before)
+	s.checkList(t, before)
 }
 
 // The pairs that the contract lists.

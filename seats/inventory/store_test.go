@@ -25,6 +25,7 @@ type store struct {
 	locks    map[ID]*inventory.Lock
 	bookings map[ID]*holdfast.Booking
 	payments map[ID]*holdfast.Payment
+	entries  map[ID]*inventory.Entry
 	ends     map[ID]ending // what ended a lock
 	runID    string        // of the run that changed the event last
 	refusals int           // how often the event was held for a refusal
@@ -45,13 +46,14 @@ func newStore(seats int64) *store {
 			Event: holdfast.Event{ID: eventID, Name: "Show", TotalSeats: seats, AvailableSeats: seats, Status: holdfast.OnSale},
 		},
 		locks: map[ID]*inventory.Lock{}, bookings: map[ID]*holdfast.Booking{}, ends: map[ID]ending{}, payments: map[ID]*holdfast.Payment{},
+		entries: map[ID]*inventory.Entry{},
 	}
 }
 
 func (s *store) clone() *store {
 	c := *s
 	c.locks, c.bookings, c.ends, c.seats = copies(s.locks), copies(s.bookings), maps.Clone(s.ends), s.seats.clone()
-	c.payments = copies(s.payments)
+	c.payments, c.entries = copies(s.payments), copies(s.entries)
 	if s.event != nil {
 		c.event = pointer(*s.event)
 	}
@@ -136,6 +138,7 @@ func (s *store) load(n inventory.Needs) inventory.State {
 	s.loadSums(n, &state)
 	s.loadSeats(n, &state)
 	s.loadPayments(n, &state)
+	s.loadList(n, &state)
 	return state
 }
 
