@@ -120,7 +120,7 @@ func wishesSeats(commands []inventory.Command) bool {
 			return !c.Wish.IsZero()
 		case inventory.ChangeBooking:
 			return !c.Wish.IsZero()
-		case inventory.Block, inventory.Unblock:
+		case inventory.Block, inventory.Unblock, inventory.Join:
 			return true
 		default:
 			return false

@@ -26,7 +26,7 @@ type Acquire struct {
 
 func (c Acquire) userKey() UserKey { return UserKey{c.UserID, c.Key} }
 
-// UserOf returns the user that gets seats by a command. ok is false if there is none.
+// UserOf returns the user that gets seats, or a place on the waiting list, by a command. ok is false if there is none.
 func UserOf(c Command) (userID ID, ok bool) {
 	switch c := c.(type) {
 	case Acquire:
@@ -34,6 +34,8 @@ func UserOf(c Command) (userID ID, ok bool) {
 	case Sell:
 		return c.UserID, c.Holder == ""
 	case Transfer:
+		return c.UserID, c.Holder == ""
+	case Join:
 		return c.UserID, c.Holder == ""
 	default:
 		return ID{}, false
@@ -55,13 +57,16 @@ func Abandon(c Command) Command {
 	case Transfer:
 		c.Abandoned = true
 		return c
+	case Join:
+		c.Abandoned = true
+		return c
 	default:
 		return c
 	}
 }
 
 // RepeatNeeds returns the data that shows which commands were carried out before: by an earlier commit of the same
-// commands, which was not answered, or by another request with the same key. Only requests for locks and blocks need
+// commands, which was not answered, or by another request with the same key. Only requests for locks, blocks and entries need
 // it; the other commands find the documents that they change.
 func RepeatNeeds(commands []Command) Needs {
 	var n Needs
@@ -77,6 +82,8 @@ func RepeatNeeds(commands []Command) Needs {
 			}
 		case Block:
 			n.Locks = append(n.Locks, c.LockID)
+		case Join:
+			n.Entries = append(n.Entries, c.EntryID)
 		}
 	}
 	return n
@@ -113,6 +120,9 @@ func (c Acquire) decide(d *decision) Result {
 	if refusal := d.notOnSale(); refusal != nil {
 		return d.refuse(refusal, c.userKey())
 	}
+	if !d.settle() {
+		return Result{}
+	}
 	lock, ttl, err := c.newLock(d)
 	if err != nil {
 		return d.refuse(err, c.userKey())
@@ -124,6 +134,9 @@ func (c Acquire) decide(d *decision) Result {
 	}
 	if d.deferRest {
 		return Result{Undecided: true}
+	}
+	if refusal := d.isKept(wish); refusal != nil {
+		return d.refuse(refusal, c.userKey())
 	}
 	return c.claimLock(d, lock, ttl, wish)
 }

@@ -133,6 +133,9 @@ func (c ChangeBooking) decide(d *decision) Result {
 	if err != nil {
 		return d.refuseFirmly(err)
 	}
+	if !d.settle() {
+		return Result{}
+	}
 	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0, ID{}); !known {
 		return Result{}
 	} else if refusal != nil {

@@ -36,7 +36,7 @@ func (c ChangeSeats) decide(d *decision) Result {
 	if d.state.Event == nil {
 		return d.refuseFirmly(holdfast.NotFound(holdfast.CodeEventNotFound))
 	}
-	if !d.ensureSeats() {
+	if !d.ensureSeats() || !d.settle() {
 		return Result{}
 	}
 	if refusal, known := d.beyondLimits(lock.UserID, c.Seats, c.Seats-lock.Seats, 0, ID{}); !known {
@@ -74,6 +74,12 @@ func (d *decision) exchange(lock Lock, wish wished, guard LockGuard) (changed Lo
 		return lock, Result{}, false
 	}
 	old := previousSeats{seats: lock.Seats, places: d.placesOf(lock.SeatIDs), section: d.sectionOf(lock.Lock)}
+	if d.list.holds {
+		var refusal *holdfast.Error
+		if wish, refusal = d.ownOnly(wish, old); refusal != nil {
+			return lock, d.refuseFirmly(refusal), false
+		}
+	}
 	counter, countedBy := d.counter, d.countedBy
 	old.general = d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
 	claimed, result, ok := d.claimSeats(wish, old, UserKey{})

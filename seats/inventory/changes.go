@@ -53,7 +53,7 @@ func (d *decision) closeChanges() {
 	if p.Event != nil && p.Event.Blocked != nil {
 		p.Told = append(p.Told, holdfast.ChangeSeatsBlocked)
 	}
-	n := len(d.made) + len(d.written) + len(d.moved) + len(d.paid)
+	n := len(d.made) + len(d.written) + len(d.moved) + len(d.paid) + len(d.list.joined) + len(d.list.entered)
 	if n == 0 {
 		return
 	}
@@ -83,6 +83,15 @@ func (d *decision) closeChanges() {
 	for i := range d.paid {
 		paid := &d.paid[i].after
 		p.Changes = append(p.Changes, Change{Type: d.paid[i].what, By: d.paid[i].by, Revision: paid.Revision, Payment: paid})
+	}
+	for i, by := range d.list.joined {
+		p.Changes = append(p.Changes, Change{Type: holdfast.ChangeEntryJoined, By: by, Joined: i + 1})
+	}
+	for i := range d.list.entered {
+		e := &d.list.entered[i].after
+		p.Changes = append(p.Changes, Change{
+			Type: entryChanges[e.Status], By: d.list.entered[i].by, Revision: e.Revision, Entry: &e.WaitlistEntry,
+		})
 	}
 }
 

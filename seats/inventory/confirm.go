@@ -149,6 +149,9 @@ func (c Confirm) accept(d *decision, b holdfast.Booking, previous Lock, paid *ho
 	if isAnothers || next.Seats < 1 || previous.EventID != d.event.ID {
 		return refuse(holdfast.ReasonSeatsGone)
 	}
+	if !holds && !d.settle() {
+		return Result{}
+	}
 	more := next.Seats
 	if holds && !previous.Due(d.state.Now) { // they count already
 		more = 0
@@ -210,6 +213,9 @@ func (c Confirm) claimAgain(d *decision, lock holdfast.Lock) (taken, undecided b
 		return false, true
 	}
 	wish := wished{seats: lock.Seats, mayOrphan: true}
+	if d.list.holds {
+		return false, false
+	}
 	switch {
 	case !d.isSeated():
 	case len(lock.SeatIDs) > 0:

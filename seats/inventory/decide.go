@@ -23,10 +23,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 	}
 	d.openEvent()
 	results = make([]Result, len(commands))
-	for i, c := range commands {
-		d.command = i
-		results[i] = c.decide(d)
-	}
+	d.decideAll(commands, results)
+	d.settleWhatIsFree()
+	d.closeList()
 	if d.refuses && !d.moves() {
 		d.needs.Hold = !s.Held && !s.Measured
 		if s.Measured {
@@ -48,6 +47,10 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		if n := results[i].booked; n > 0 {
 			results[i].Booking = &d.plan.NewBookings[n-1]
 		}
+		if n := results[i].joined; n > 0 {
+			results[i].Entry = &d.plan.NewEntries[n-1].WaitlistEntry
+		}
+		results[i].MoreOffers = results[i].checksList && (d.list.more || d.event.List.Closing)
 	}
 	return d.plan, results, Needs{}
 }
@@ -98,6 +101,8 @@ type decision struct {
 	refuses bool
 	// ifUnchanged says that the plan is right only if the event is unchanged at the write.
 	ifUnchanged bool
+
+	list offers
 }
 
 // openEvent makes working copies of what the commands change.
@@ -245,6 +250,9 @@ func (d *decision) closeEvent() {
 		write = &EventWrite{}
 		d.plan.Event = write
 	}
+	if d.changesList() || d.event.Waitlist.HasBegun && !before.Waitlist.HasBegun {
+		write.List = &d.event.List
+	}
 	d.writeMaps(write)
 	if blocked := d.event.Seating.BlockedSeats; d.movesBlocks || blocked != before.Seating.BlockedSeats {
 		write.Blocked = &blocked
@@ -268,7 +276,12 @@ func (d *decision) closeEvent() {
 // moves reports whether, so far, the plan writes the event.
 func (d *decision) moves() bool {
 	changesMap := d.state.Seats != nil && d.state.Seats.Mark() > d.opened
-	return d.plan.Event != nil || len(d.plan.Acquired) > 0 || changesMap || d.counter != d.startCounter() || d.ends()
+	return d.plan.Event != nil || len(d.plan.Acquired) > 0 || changesMap || d.counter != d.startCounter() || d.ends() || d.changesList()
+}
+
+// changesList reports whether the plan changes the state of the waiting list.
+func (d *decision) changesList() bool {
+	return d.state.Event != nil && !d.event.List.same(d.state.Event.List)
 }
 
 func (d *decision) startCounter() counter {

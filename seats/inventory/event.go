@@ -45,12 +45,25 @@ func (c ChangeEvent) decide(d *decision) Result {
 	}
 	d.ifUnchanged, d.changesEvent, d.eventBy = true, true, d.command
 	write := d.writeOfEvent()
+	c.changeList(d)
 	write.change(c.EventChange, &d.event)
 	if changesShopData {
 		write.ShopData, d.event.ShopData = &shopData, shopData
 	}
 	after := d.event.Event
 	return Result{Event: &after}
+}
+
+// changeList ends the entries that wait if the change closes the list or cancels the event, or if the sale has ended: a later end
+// does not open it for them again. It is before the change.
+func (c ChangeEvent) changeList(d *decision) {
+	closes := c.Waitlist != nil && *c.Waitlist == holdfast.WaitlistClosed
+	cancels := c.Status != nil && *c.Status == holdfast.Cancelled
+	if closes || cancels || d.event.HasSold(d.state.Now) {
+		d.closeEntries()
+	}
+	d.list.wishes = nil // the plan and its rules may change
+	d.freed()
 }
 
 // fitsSeating refuses a change that is not possible for an event with a seating plan, or for one without.
@@ -91,6 +104,16 @@ func (w *EventWrite) change(c holdfast.EventChange, e *Event) {
 	}
 	if c.MaxSeatsPerUser != nil {
 		w.Fields.MaxSeatsPerUser, e.MaxSeatsPerUser = c.MaxSeatsPerUser, *c.MaxSeatsPerUser
+	}
+	if c.Waitlist != nil {
+		w.Fields.Waitlist, e.Waitlist.Status = c.Waitlist, *c.Waitlist
+		e.Waitlist.HasBegun = e.Waitlist.HasBegun || *c.Waitlist != holdfast.WaitlistClosed
+	}
+	if c.OfferSeconds != nil {
+		w.Fields.OfferSeconds, e.Waitlist.OfferSeconds = c.OfferSeconds, *c.OfferSeconds
+	}
+	if c.WaitlistFit != nil {
+		w.Fields.WaitlistFit, e.Waitlist.Fit = c.WaitlistFit, *c.WaitlistFit
 	}
 	if c.SaleStartsAt != nil {
 		w.Fields.SaleStartsAt, e.SaleStartsAt = c.SaleStartsAt, *c.SaleStartsAt
@@ -134,6 +157,7 @@ func (c RepairSeats) decide(d *decision) Result {
 	if available, oversold := d.split(); available != d.event.AvailableSeats || oversold != d.event.Oversold {
 		result.Correction = &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: available, Oversold: oversold}
 	}
+	d.freed()
 	result.WrongMap = result.Corrected > 0 || d.event.Seating.BlockedSeats != union.Blocked
 	if result.WrongMap || result.Correction != nil {
 		d.event.Seating.BlockedSeats, d.ifUnchanged = union.Blocked, true
@@ -167,11 +191,12 @@ func (c Repair) decide(d *decision) Result {
 	switch {
 	case drift == 0 && d.event.Valid():
 		return Result{}
-	case d.event.Oversold >= 0 && !d.state.Held:
+	case d.event.Oversold >= 0 && !d.state.Held && d.event.List.Waiting == 0:
 		d.plan.Event = &EventWrite{RunID: c.RunID, Drift: &Drift{Amount: drift, Repairs: d.event.Repairs}}
 	default:
 		d.plan.Event = &EventWrite{RunID: c.RunID}
 		d.ensureCounter()
+		d.freed()
 	}
 	return result
 }

@@ -33,6 +33,9 @@ func isBlock(lock holdfast.Lock) bool {
 // write plans a change of a lock. It replaces an earlier write of the same lock, such as a bump, and keeps the guard
 // of that write.
 func (d *decision) write(lock Lock, w LockWrite) {
+	if !lock.EntryID.IsZero() && lock.Status == holdfast.LockActive && w.To != lock.Status {
+		d.endOffer(lock, w)
+	}
 	w.ID, w.EventID = lock.ID, lock.EventID
 	if i, planned := d.planned[lock.ID]; planned {
 		before := d.plan.Locks[i]

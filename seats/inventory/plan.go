@@ -222,10 +222,11 @@ type Result struct {
 	WrongMap   bool        // by a repair of a map: it was wrong, or blockedSeats was
 	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
 
-	acquired  int  // 1 + the index in Plan.Acquired
-	booked    int  // 1 + the index in Plan.NewBookings, of a sale
-	joined    int  // 1 + the index in Plan.NewEntries
-	isGranted bool // a change of a booking that moves seats, customer or money
+	acquired   int // 1 + the index in Plan.Acquired
+	booked     int // 1 + the index in Plan.NewBookings, of a sale
+	joined     int // 1 + the index in Plan.NewEntries
+	checksList bool
+	isGranted  bool // a change of a booking that moves seats, customer or money
 }
 
 // Grants reports whether the command grants what its caller may have asked another process for, once it has given up:
@@ -252,6 +253,9 @@ func Complete(plan Plan, results []Result, now time.Time, event holdfast.Event) 
 	}
 	for i := range plan.NewBookings {
 		plan.NewBookings[i] = plan.BookedAt(i, now)
+	}
+	for i := range plan.NewEntries {
+		plan.NewEntries[i] = plan.JoinedAt(i, now)
 	}
 	for i := range results {
 		r := &results[i]

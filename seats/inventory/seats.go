@@ -275,6 +275,7 @@ func (d *decision) returnSeats(seats int64, seatIDs []string, section string) (g
 	}
 	d.countedBy, d.ifUnchanged = d.command, true
 	d.counter.restore(seats)
+	d.freed()
 	d.ensureCounter() // if more seats are returned than were taken, the counter was wrong before
 	return general
 }

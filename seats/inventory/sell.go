@@ -49,6 +49,9 @@ func (c Sell) decide(d *decision) Result {
 	case paid != nil || d.isCorrupt(d.state.Charged[PaymentKey{c.Charge.Reference, c.Charge.Part}]):
 		return d.refuse(errReferenceUsed(), c.userKey())
 	}
+	if !d.settle() {
+		return Result{}
+	}
 	if refusal, known := d.beyondLimits(c.UserID, c.Seats, c.Seats, 0, ID{}); !known {
 		return Result{}
 	} else if refusal != nil {
@@ -56,6 +59,9 @@ func (c Sell) decide(d *decision) Result {
 	}
 	if d.deferRest {
 		return Result{Undecided: true}
+	}
+	if refusal := d.isKept(wish); refusal != nil {
+		return d.refuse(refusal, c.userKey())
 	}
 	return c.sell(d, wish)
 }

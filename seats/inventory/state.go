@@ -40,8 +40,9 @@ type State struct {
 	Holders  map[string]*Lock  // by seat ID: the due lock with the seat, if it may be ended; otherwise nil
 	Blocks   map[string]*Lock  // by seat ID: the venue's lock on the seat; nil if there is none
 	Union    *Union            // of the seats of all live locks
-	// DueIsSome says that Due has only those of the locks that were asked for by their IDs.
-	DueIsSome bool
+	// DueUpTo is how many of the event's due locks were asked for: if Due has fewer, it has all. It is 0 if Due has only locks that
+	// were asked for by their IDs.
+	DueUpTo int
 	// MoreDueOf says that there may be further due locks of the users of DueOf.
 	MoreDueOf bool
 	Taken     *int64 // the sum of the seats of all locks that take seats

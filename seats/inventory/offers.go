@@ -1,0 +1,484 @@
+package inventory
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/seating"
+)
+
+// maxOffers bounds the offers of a transaction.
+const maxOffers = 100
+
+// retryPassedOver is how long after a decision that passed over an entry because of a customer's limit the job looks again: the
+// customer may sell a lock without a transaction of the event.
+const retryPassedOver = 2 * time.Second
+
+// firstPage is how many entries are read at first where one of each wish is not enough, and pageGrowth how many times as many are
+// read next.
+const (
+	firstPage  = 100
+	pageGrowth = 8
+)
+
+// offers is what a decision does for the waiting list.
+//
+// The rule: while offers are made, nobody else gets seats that an entry fits. So settle comes before each claim of somebody
+// else, and after all commands. After it nothing that waits fits what is free, and whoever takes seats then leaves fewer.
+//
+// What an entry needs is its wish, and there are few different wishes. So a decision reads the first entry of each wish, in
+// place of all entries that are passed over.
+type offers struct {
+	made    int
+	settled bool // nothing was freed since the last settle
+	isFreed bool // seats were freed, or a rule was changed: settle at the end
+	looked  bool // there was a settle
+	// holds says that all free seats are kept for entries. more says that there are offers to make beyond this decision, and
+	// passedOver that a customer's limit keeps an entry from an offer that fits.
+	holds, more, passedOver bool
+	wishes                  map[string]wished // of entries, by their text; seats is 0 if the hall can't fill it
+	unfit                   map[string]bool   // wishes that did not fit since something was freed last
+	passed                  map[ID]bool       // entries that a customer's limit keeps from an offer
+	entries                 map[ID]Entry      // working copies of the entries that this batch has changed
+	entered                 []seenEntry
+	joined                  []int        // the index of the command, parallel to plan.NewEntries
+	joinedBy                map[ID][]int // the entries of a customer in plan.NewEntries
+}
+
+// seenEntry is an entry after a write, the change, and the command that wrote it.
+type seenEntry struct {
+	after Entry
+	by    int
+}
+
+// turns of the commands of an event that has a waiting list. What gives seats back comes first, so that the seats of several
+// customers can be offered together. A late payment comes before offers, because a lock that nothing has ended yet keeps its
+// seats. Who joins comes last, when all offers of the batch are made.
+const (
+	givingBack = iota
+	confirming
+	claiming
+	joining
+	turns
+)
+
+func turnOf(c Command) int {
+	switch c.(type) {
+	case Release, Cancel, CancelSale, ExpireLocks, ExpireBookings, Unblock, Decline, Leave:
+		return givingBack
+	case Confirm:
+		return confirming
+	case Join:
+		return joining
+	default:
+		return claiming
+	}
+}
+
+// decideAll decides the commands in order of arrival or, if the event has a waiting list, by turns.
+func (d *decision) decideAll(commands []Command, results []Result) {
+	decide := func(i int) {
+		d.command = i
+		results[i] = commands[i].decide(d)
+	}
+	if s := d.event.Waitlist.Status; s != holdfast.WaitlistOpen && s != holdfast.WaitlistPaused {
+		for i := range commands {
+			decide(i)
+		}
+		return
+	}
+	for turn := range turns {
+		if turn == joining {
+			d.settleWhatIsFree()
+		}
+		for i, c := range commands {
+			if turnOf(c) == turn {
+				decide(i)
+			}
+		}
+	}
+}
+
+// settleWhatIsFree is settle after commands that may have made an entry fit.
+func (d *decision) settleWhatIsFree() {
+	if d.list.isFreed {
+		d.settle()
+	}
+}
+
+// makesOffers reports whether offers come before other requests now. known is false if the time has to be read first.
+func (d *decision) makesOffers() (makes, known bool) {
+	switch {
+	case d.event.List.Waiting == 0 || d.event.Waitlist.Status != holdfast.WaitlistOpen || d.event.Status != holdfast.OnSale:
+		return false, true
+	case d.state.Now.IsZero():
+		d.needs.Event = true
+		return false, false
+	default:
+		return d.event.Sells(d.state.Now), true
+	}
+}
+
+// settle offers what is free to the waiting list, until no entry that waits fits what is left. Due locks end first. It returns
+// false if something has to be read first.
+//
+// If not all offers can be made in this decision, holds is set: the rest is for further decisions, and others get nothing until
+// then.
+func (d *decision) settle() (known bool) {
+	if d.list.settled || d.event.List.Waiting == 0 {
+		return true
+	}
+	makes, known := d.makesOffers()
+	if !makes {
+		return known
+	}
+	if !d.ensureSeats() || !d.ensureCounter() {
+		return false
+	}
+	d.ifUnchanged, d.list.looked = true, true
+	if d.state.Due == nil || d.state.DueUpTo < MaxReclaim {
+		d.needs.Due = MaxReclaim
+		return false
+	}
+	by := d.command
+	defer func() { d.command = by }()
+	d.command = ByWaitlist
+	for d.reclaim() {
+		continue
+	}
+	if d.mayHaveMoreDue() {
+		d.deferRest, d.list.holds, d.list.more = true, true, true
+		return true
+	}
+	d.list.holds, d.list.more = false, false
+	for {
+		next, known := d.nextEntry()
+		switch {
+		case !known:
+			return false
+		case next == nil:
+			d.list.settled, d.list.isFreed = true, false
+			return true
+		case d.list.made == maxOffers:
+			d.list.holds, d.list.more = true, true
+			d.list.settled, d.list.isFreed = true, false
+			return true
+		}
+		if refusal, known := d.beyondLimits(next.UserID, next.Seats, next.Seats, 1, ID{}); !known {
+			d.needHoldings()
+			return false
+		} else if refusal != nil {
+			d.passOver(next.ID)
+			continue
+		}
+		if !d.offer(*next) {
+			return false
+		}
+	}
+}
+
+// freed notes that an entry may fit what is free now.
+func (d *decision) freed() { d.list.settled, d.list.isFreed, d.list.unfit = false, true, nil }
+
+// passOver keeps an entry from offers of this decision.
+func (d *decision) passOver(id ID) {
+	if d.list.passed == nil {
+		d.list.passed = map[ID]bool{}
+	}
+	d.list.passed[id], d.list.passedOver = true, true
+}
+
+// needHoldings adds the customers of the entries that may come next to the needs, so that they are read together.
+func (d *decision) needHoldings() {
+	for _, list := range [][]Entry{d.state.Heads, d.state.Waiting} {
+		for i := range list {
+			isOut := d.list.passed[list[i].ID] || d.list.unfit[list[i].Wish] && d.event.Waitlist.Fit != holdfast.WaitlistStrict
+			if _, read := d.holdings[list[i].UserID]; !read && !isOut && len(d.needs.Holdings) < 2*maxOffers {
+				d.needs.Holdings = append(d.needs.Holdings, list[i].UserID)
+			}
+		}
+	}
+}
+
+// isCandidate reports whether an entry may get an offer: it waits, and nothing speaks against it yet.
+func (d *decision) isCandidate(e *Entry) bool {
+	_, changed := d.list.entries[e.ID] // an entry that has changed waits no longer
+	return !changed && !d.list.passed[e.ID] && !d.list.unfit[e.Wish]
+}
+
+// nextEntry returns the entry that gets the next offer, unless its customer has too much already; nil if there is none. known is
+// false if entries have to be read first.
+func (d *decision) nextEntry() (next *Entry, known bool) {
+	if d.event.Waitlist.Fit == holdfast.WaitlistStrict {
+		return d.firstEntry()
+	}
+	if d.available() <= 0 {
+		return nil, true
+	}
+	if least := min(d.available(), holdfast.MaxWaitingSeats); d.state.HeadsUpTo < least {
+		d.needs.Heads = least
+		return nil, false
+	}
+	var unknown []string // wishes that fit, and have entries that were not read
+	nextUnknown := int64(math.MaxInt64)
+	for i := range d.state.Heads {
+		wish := d.state.Heads[i].Wish
+		if !d.fits(&d.state.Heads[i]) {
+			continue
+		}
+		first, readUpTo := d.firstOf(i)
+		switch {
+		case first != nil:
+			if next == nil || first.Seq < next.Seq {
+				next = first
+			}
+		case readUpTo < math.MaxInt64:
+			unknown, nextUnknown = append(unknown, wish), min(nextUnknown, readUpTo+1)
+		}
+	}
+	if unknown == nil || next != nil && next.Seq < nextUnknown {
+		return next, true
+	}
+	d.needs.Waiting, d.needs.WaitingOf = d.nextPage(firstPage), unknown
+	return nil, false
+}
+
+// nextPage returns how many entries to read.
+func (d *decision) nextPage(first int) int {
+	if len(d.state.Waiting) == 0 {
+		return first
+	}
+	return pageGrowth * len(d.state.Waiting)
+}
+
+// firstOf returns the first candidate with the wish of a head. If there is none, readUpTo is the last place in the order up to which
+// the entries with the wish are known.
+func (d *decision) firstOf(head int) (first *Entry, readUpTo int64) {
+	h := &d.state.Heads[head]
+	if d.isCandidate(h) {
+		return h, 0
+	}
+	readUpTo = h.Seq
+	if !slices.Contains(d.state.WaitingOf, h.Wish) {
+		return nil, readUpTo
+	}
+	for i := range d.state.Waiting {
+		if e := &d.state.Waiting[i]; e.Wish == h.Wish && d.isCandidate(e) {
+			return e, 0
+		}
+	}
+	if d.state.WaitingIsAll {
+		return nil, math.MaxInt64
+	}
+	return nil, max(readUpTo, d.state.Waiting[len(d.state.Waiting)-1].Seq)
+}
+
+// firstEntry returns the first entry that no customer's limit keeps from an offer, if it fits. If it does not, all free seats
+// wait for it.
+func (d *decision) firstEntry() (next *Entry, known bool) {
+	if d.event.List.Waiting <= int64(len(d.list.passed)) {
+		return nil, true
+	}
+	for i := range d.state.Waiting {
+		e := &d.state.Waiting[i]
+		if _, changed := d.list.entries[e.ID]; changed || d.list.passed[e.ID] {
+			continue
+		}
+		if d.fits(e) {
+			return e, true
+		}
+		if refusal, known := d.beyondLimits(e.UserID, e.Seats, e.Seats, 1, ID{}); !known {
+			d.needHoldings()
+			return nil, false
+		} else if refusal != nil {
+			d.passOver(e.ID)
+			continue
+		}
+		d.list.holds = true
+		return nil, true
+	}
+	if d.state.WaitingIsAll {
+		return nil, true
+	}
+	const first = 2
+	d.needs.Waiting = d.nextPage(first)
+	return nil, false
+}
+
+// fits reports whether what is free fits the wish of an entry.
+func (d *decision) fits(e *Entry) bool {
+	if d.list.unfit[e.Wish] {
+		return false
+	}
+	if w := d.wishOf(e); w.seats > 0 && d.fitsWish(w) {
+		return true
+	}
+	if d.list.unfit == nil {
+		d.list.unfit = map[string]bool{}
+	}
+	d.list.unfit[e.Wish] = true
+	return false
+}
+
+// fitsWish reports whether what is free fits a wish, without further due locks.
+func (d *decision) fitsWish(w wished) bool {
+	switch {
+	case d.available() < w.seats:
+		return false
+	case w.general:
+		return d.state.Seats.AvailableIn(w.section) >= w.seats
+	case w.best != nil:
+		best := *w.best
+		best.Settled = true
+		return d.state.Seats.Best(best, nil).Granted()
+	default:
+		return true
+	}
+}
+
+// wishOf returns what an entry waits for in terms of the hall. It has no seats if the hall does not have them any more.
+func (d *decision) wishOf(e *Entry) wished {
+	w, known := d.list.wishes[e.Wish]
+	if !known {
+		var refusal *holdfast.Error
+		if w, refusal = d.entryInHall(e.EntryWish); refusal != nil {
+			w = wished{}
+		}
+		if d.list.wishes == nil {
+			d.list.wishes = map[string]wished{}
+		}
+		d.list.wishes[e.Wish] = w
+	}
+	return w
+}
+
+// offer plans the offer to an entry that fits. The lock has the ID of its entry, which gets one offer at most: so a decision that is
+// repeated after an unknown outcome can't make another one.
+func (d *decision) offer(e Entry) (known bool) {
+	claimed, _, ok := d.claimSeats(d.wishOf(&e), previousSeats{}, UserKey{})
+	if !ok {
+		return false
+	}
+	lock := holdfast.Lock{
+		ID: e.ID, EventID: d.event.ID, UserID: e.UserID, Holder: e.Holder, Seats: claimed.Seats, SeatIDs: claimed.SeatIDs,
+		Section: claimed.Section, Status: holdfast.LockActive, EntryID: e.ID, ShopData: e.ShopData,
+	}
+	if held, read := d.holdings[e.UserID]; read {
+		held.Seats, held.Locks = held.Seats+lock.Seats, held.Locks+1
+		d.holdings[e.UserID] = held
+	}
+	d.guardSale()
+	d.acquire(lock, d.event.Waitlist.OfferTime())
+	d.writeEntry(e, EntryWrite{To: holdfast.EntryOffered, LockID: lock.ID})
+	d.list.made++
+	return true
+}
+
+// isKept refuses a claim by somebody else while all free seats are kept for entries.
+func (d *decision) isKept(w wished) *holdfast.Error {
+	if !d.list.holds {
+		return nil
+	}
+	return d.tooFewFor(w, previousSeats{}, 0)
+}
+
+// ownOnly turns a wish into one for the caller's own seats alone, or refuses it. It is for the time in which all free seats are kept
+// for entries.
+func (d *decision) ownOnly(w wished, old previousSeats) (wished, *holdfast.Error) {
+	isOwn := w.seats <= old.seats
+	switch {
+	case w.general:
+		isOwn = w.section == old.section && w.seats <= old.seats
+	case w.named != nil:
+		isOwn = !slices.ContainsFunc(w.named, func(p seating.Place) bool { return !slices.Contains(old.places, p) })
+	case w.best != nil:
+		best := *w.best
+		best.Settled = true
+		answer := d.onlyFree(old.places).Best(best, nil)
+		if isOwn = answer.Granted(); isOwn {
+			w.named, w.best, w.mayOrphan = answer.Places, nil, true
+		}
+	}
+	if isOwn {
+		return w, nil
+	}
+	return w, d.tooFewFor(w, old, 0)
+}
+
+// onlyFree returns an occupancy of the hall in which nothing but the given places is free.
+func (d *decision) onlyFree(places []seating.Place) *seating.Occupancy {
+	full := d.state.Seats.Clone()
+	for n, section := range full.Hall().Sections() {
+		for i := range section.Seats {
+			full.Take(seating.Place{Section: n, Seat: i})
+		}
+	}
+	for _, p := range places {
+		full.Free(p)
+	}
+	return full
+}
+
+// closeList plans the state of the list after the batch, if the batch writes the event or has looked at the list.
+func (d *decision) closeList() {
+	if d.state.Event == nil || !d.event.Waitlist.HasBegun || !d.list.looked && !d.moves() {
+		return
+	}
+	now, l := d.state.Now, &d.event.List
+	if !now.IsZero() && d.event.HasSold(now) {
+		d.closeEntries()
+	}
+	if l.Waiting == 0 {
+		l.Holds = false
+	} else if d.list.looked {
+		l.Holds = d.list.holds
+	}
+	at := d.nextCheck()
+	if isSoon := at.After(now) && !at.After(now.Add(retryPassedOver)); isSoon && l.CheckAt.After(now) && l.CheckAt.Before(at) {
+		at = l.CheckAt // a list that is looked at again and again is not written each time
+	}
+	if !now.IsZero() {
+		l.CheckAt = at
+	}
+	d.ifUnchanged = d.ifUnchanged || l.Waiting > 0 || !l.same(d.state.Event.List)
+}
+
+// nextCheck returns when the job has to look at the list; the zero time means never.
+func (d *decision) nextCheck() (at time.Time) {
+	now, e := d.state.Now, &d.event
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if e.List.Closing || d.list.more {
+		return now
+	}
+	if e.List.Waiting == 0 {
+		return at
+	}
+	if !e.SaleEndsAt.IsZero() {
+		sooner(e.SaleEndsAt)
+	}
+	if e.Waitlist.Status != holdfast.WaitlistOpen || e.Status != holdfast.OnSale {
+		return at
+	}
+	switch {
+	case now.Before(e.SaleStartsAt):
+		sooner(e.SaleStartsAt)
+	case d.list.passedOver:
+		sooner(now.Add(retryPassedOver))
+	case !d.list.looked && !e.List.CheckAt.IsZero(): // why is not known
+		sooner(e.List.CheckAt)
+	}
+	return at
+}
+
+// closeEntries ends the entries that wait. They count as CLOSED from the write on; their documents follow.
+func (d *decision) closeEntries() {
+	if l := &d.event.List; l.Waiting > 0 {
+		l.Epoch, l.Closing, l.Waiting, l.Holds = l.Epoch+1, true, 0, false
+	}
+}
