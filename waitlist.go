@@ -163,8 +163,7 @@ func (w EntryWish) BestAvailable() BestAvailable {
 	}
 }
 
-// Text returns the wish as a text that is the same for wishes that the same seats fit. Fewer seats come first. The wish must have no
-// category twice, and none if it has all of the plan in the plan's order.
+// Text returns the wish as a text: the same seats fit entries with the same text. Texts of fewer seats come first.
 func (w EntryWish) Text() string {
 	adjacent := w.Adjacent
 	if adjacent == "" {

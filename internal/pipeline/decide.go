@@ -23,14 +23,14 @@ func (r *run) decide(ctx context.Context, t *task) error {
 			state.Event, state.Seats = t.known.Event, t.known.Seats
 		}
 	}
-	for range maxLoads {
+	for rounds := range maxLoads {
 		if !t.needs.None() {
 			var err error
 			if state, err = r.load(ctx, t); err != nil {
 				return err
 			}
 		}
-		state.Unknown, state.Unusable, state.Unsellable = r.unknown, r.unusable, r.unsellable
+		state.Unknown, state.Unusable, state.Unsellable, state.Rounds = r.unknown, r.unusable, r.unsellable, rounds
 		if known := t.known.Event; known != nil && state.Event != nil && state.Event.Revision == known.Revision {
 			state.SomeDue = t.known.Due // no lock has been made since that was due before them
 		}

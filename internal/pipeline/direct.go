@@ -118,7 +118,7 @@ func (p *Pipeline) measureFirst(
 		case err == nil:
 			inventory.Complete(t.plan, t.results, applied[0].Now, applied[0].Event.Event)
 			return t.results[0], t.results[0].Err
-		case !errors.Is(err, store.ErrStale):
+		case !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrClock):
 			return inventory.Result{}, mongodb.Translate(explain(err, c))
 		}
 	}

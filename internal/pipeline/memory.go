@@ -117,7 +117,7 @@ func (m *memory) sells(id ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r, known := m.events[id]
-	return !m.contested[id] && (!known || r.AvailableSeats > 0)
+	return !m.contested[id] && (!known || r.AvailableSeats > 0 && r.List.Waiting == 0)
 }
 
 // revision returns the revision of the cached event; known is false if the event is not cached.

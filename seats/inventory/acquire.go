@@ -238,7 +238,7 @@ func (d *decision) beyondLimits(user ID, seats, moreSeats, moreLocks int64, repl
 		return limitReached(maxLocks, &held.Locks, "A customer may hold %d locks of this event at a time.", maxLocks), true
 	}
 	relies := maxSeats > 0 && moreSeats > 0 || maxLocks > 0 && moreLocks > 0
-	return nil, !relies || held.Due == 0 || d.endDueOf(user, replaced)
+	return nil, !relies || held.Due == 0 || d.list.noneDue || d.endDueOf(user, replaced)
 }
 
 // endDueOf ends the due locks of a customer, except one that the command ends itself. A transaction that began before

@@ -316,6 +316,7 @@ func (c Transfer) decide(d *decision) Result {
 	}
 	d.addSold(next)
 	d.acquire(next, 0)
+	d.freed() // the one who gives it away may have a place on the waiting list, and may hold more now
 	w := BookingWrite{To: b.Status, LockID: next.ID, Late: b.Late, Customer: &c.Customer, Done: c.done(d, b)}
 	b = d.writeBooking(b, w, holdfast.ChangeBookingTransferred)
 	return Result{Booking: &b, isGranted: true}

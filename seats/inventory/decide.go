@@ -112,6 +112,7 @@ func (d *decision) openEvent() {
 		return
 	}
 	d.event, d.counter = *s.Event, s.Event.counter()
+	d.list.holds = s.Event.List.Holds && s.Event.List.Waiting > 0
 	d.holdings = maps.Clone(s.Holdings)
 	switch {
 	case s.Due != nil:

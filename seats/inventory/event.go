@@ -61,6 +61,8 @@ func (c ChangeEvent) changeList(d *decision) {
 	cancels := c.Status != nil && *c.Status == holdfast.Cancelled
 	if closes || cancels || d.event.HasSold(d.state.Now) {
 		d.closeEntries()
+	} else if end := d.event.SaleEndsAt; d.event.List.Waiting > 0 && !end.IsZero() {
+		d.plan.endBefore(end)
 	}
 	d.list.wishes = nil // the plan and its rules may change
 	d.freed()

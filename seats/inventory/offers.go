@@ -12,9 +12,12 @@ import (
 // maxOffers bounds the offers of a transaction.
 const maxOffers = 100
 
+// maxRounds is how often a decision may read before it leaves the rest of the offers to the next one.
+const maxRounds = 8
+
 // retryPassedOver is how long after a decision that passed over an entry because of a customer's limit the job looks again: the
 // customer may sell a lock without a transaction of the event.
-const retryPassedOver = 2 * time.Second
+const retryPassedOver = 3 * time.Second
 
 // firstPage is how many entries are read at first where one of each wish is not enough, and pageGrowth how many times as many are
 // read next.
@@ -34,7 +37,8 @@ type offers struct {
 	made    int
 	settled bool // nothing was freed since the last settle
 	isFreed bool // seats were freed, or a rule was changed: settle at the end
-	looked  bool // there was a settle
+	looked  bool // entries were considered for offers
+	noneDue bool // all due locks of the event have ended
 	// holds says that all free seats are kept for entries. more says that there are offers to make beyond this decision, and
 	// passedOver that a customer's limit keeps an entry from an offer that fits.
 	holds, more, passedOver bool
@@ -54,7 +58,7 @@ type seenEntry struct {
 }
 
 // turns of the commands of an event that has a waiting list. What gives seats back comes first, so that the seats of several
-// customers can be offered together. A late payment comes before offers, because a lock that nothing has ended yet keeps its
+// customers can be offered together; so do the venue's blocks. A late payment comes before offers, because a lock that nothing has ended yet keeps its
 // seats. Who joins comes last, when all offers of the batch are made.
 const (
 	givingBack = iota
@@ -66,7 +70,7 @@ const (
 
 func turnOf(c Command) int {
 	switch c.(type) {
-	case Release, Cancel, CancelSale, ExpireLocks, ExpireBookings, Unblock, Decline, Leave:
+	case Release, Cancel, CancelSale, ExpireLocks, ExpireBookings, Block, Unblock, Decline, Leave:
 		return givingBack
 	case Confirm:
 		return confirming
@@ -110,60 +114,83 @@ func (d *decision) settleWhatIsFree() {
 
 // makesOffers reports whether offers come before other requests now. known is false if the time has to be read first.
 func (d *decision) makesOffers() (makes, known bool) {
-	switch {
-	case d.event.List.Waiting == 0 || d.event.Waitlist.Status != holdfast.WaitlistOpen || d.event.Status != holdfast.OnSale:
+	switch e := &d.event; {
+	case e.Waitlist.Status != holdfast.WaitlistOpen || e.Status != holdfast.OnSale:
 		return false, true
-	case d.state.Now.IsZero():
-		d.needs.Event = true
+	case d.state.Now.IsZero(): // the event is from the cache; this is what most decisions need
+		d.needs.Event, d.needs.Due, d.needs.Seats = true, MaxReclaim, d.isSeated()
 		return false, false
+	case d.state.Now.Before(e.SaleStartsAt): // from then on offers come first
+		d.plan.endBefore(e.SaleStartsAt)
+		return false, true
 	default:
-		return d.event.Sells(d.state.Now), true
+		return e.Sells(d.state.Now), true
 	}
 }
 
 // settle offers what is free to the waiting list, until no entry that waits fits what is left. Due locks end first. It returns
 // false if something has to be read first.
 //
+// Each decision leaves the list settled, unless it notes in List.CheckAt when there is something to do. So the list is read only
+// if this decision has freed something, or that time has come.
+//
 // If not all offers can be made in this decision, holds is set: the rest is for further decisions, and others get nothing until
 // then.
 func (d *decision) settle() (known bool) {
-	if d.list.settled || d.event.List.Waiting == 0 {
+	if d.event.List.Waiting == 0 || d.list.settled {
 		return true
 	}
 	makes, known := d.makesOffers()
 	if !makes {
+		d.list.holds = false
 		return known
 	}
-	if !d.ensureSeats() || !d.ensureCounter() {
-		return false
-	}
-	d.ifUnchanged, d.list.looked = true, true
 	if d.state.Due == nil || d.state.DueUpTo < MaxReclaim {
 		d.needs.Due = MaxReclaim
 		return false
 	}
+	if !d.ensureSeats() || !d.ensureCounter() {
+		return false
+	}
+	d.ifUnchanged = true
 	by := d.command
 	defer func() { d.command = by }()
 	d.command = ByWaitlist
 	for d.reclaim() {
 		continue
 	}
-	if d.mayHaveMoreDue() {
-		d.deferRest, d.list.holds, d.list.more = true, true, true
+	if len(*d.state.Due) >= MaxReclaim { // there may be more, which the next decisions end
+		d.deferRest, d.list.looked, d.list.holds, d.list.more = true, true, true, true
 		return true
 	}
-	d.list.holds, d.list.more = false, false
+	d.list.noneDue = true
+	if at := d.event.List.CheckAt; !d.list.isFreed && (at.IsZero() || at.After(d.state.Now)) {
+		d.list.settled = true
+		return true
+	}
+	before := d.needs
+	if known = d.makeOffers(); !known && d.state.Rounds >= maxRounds { // the next decisions begin with what this one has ended
+		d.needs, known = before, true
+		d.list.holds, d.list.more = true, true
+	}
+	if known {
+		d.list.settled, d.list.isFreed = true, false
+	}
+	return known
+}
+
+// makeOffers makes offers until no entry fits, or this decision may make no more. It returns false if something has to be read first.
+func (d *decision) makeOffers() (known bool) {
+	d.list.looked, d.list.holds, d.list.more = true, false, false
 	for {
 		next, known := d.nextEntry()
 		switch {
 		case !known:
 			return false
 		case next == nil:
-			d.list.settled, d.list.isFreed = true, false
 			return true
 		case d.list.made == maxOffers:
 			d.list.holds, d.list.more = true, true
-			d.list.settled, d.list.isFreed = true, false
 			return true
 		}
 		if refusal, known := d.beyondLimits(next.UserID, next.Seats, next.Seats, 1, ID{}); !known {
@@ -171,9 +198,7 @@ func (d *decision) settle() (known bool) {
 			return false
 		} else if refusal != nil {
 			d.passOver(next.ID)
-			continue
-		}
-		if !d.offer(*next) {
+		} else if !d.offer(*next) {
 			return false
 		}
 	}
@@ -195,7 +220,7 @@ func (d *decision) needHoldings() {
 	for _, list := range [][]Entry{d.state.Heads, d.state.Waiting} {
 		for i := range list {
 			isOut := d.list.passed[list[i].ID] || d.list.unfit[list[i].Wish] && d.event.Waitlist.Fit != holdfast.WaitlistStrict
-			if _, read := d.holdings[list[i].UserID]; !read && !isOut && len(d.needs.Holdings) < 2*maxOffers {
+			if _, read := d.holdings[list[i].UserID]; !read && !isOut {
 				d.needs.Holdings = append(d.needs.Holdings, list[i].UserID)
 			}
 		}
@@ -278,8 +303,8 @@ func (d *decision) firstOf(head int) (first *Entry, readUpTo int64) {
 // firstEntry returns the first entry that no customer's limit keeps from an offer, if it fits. If it does not, all free seats
 // wait for it.
 func (d *decision) firstEntry() (next *Entry, known bool) {
-	if d.event.List.Waiting <= int64(len(d.list.passed)) {
-		return nil, true
+	if d.list.passed == nil {
+		d.list.passed = map[ID]bool{}
 	}
 	for i := range d.state.Waiting {
 		e := &d.state.Waiting[i]
@@ -288,6 +313,10 @@ func (d *decision) firstEntry() (next *Entry, known bool) {
 		}
 		if d.fits(e) {
 			return e, true
+		}
+		if d.isTooMany(e.Seats) {
+			d.list.passed[e.ID] = true
+			continue
 		}
 		if refusal, known := d.beyondLimits(e.UserID, e.Seats, e.Seats, 1, ID{}); !known {
 			d.needHoldings()
@@ -312,7 +341,7 @@ func (d *decision) fits(e *Entry) bool {
 	if d.list.unfit[e.Wish] {
 		return false
 	}
-	if w := d.wishOf(e); w.seats > 0 && d.fitsWish(w) {
+	if w := d.wishOf(e); w.seats > 0 && !d.isTooMany(w.seats) && d.fitsWish(w) {
 		return true
 	}
 	if d.list.unfit == nil {
@@ -320,6 +349,12 @@ func (d *decision) fits(e *Entry) bool {
 	}
 	d.list.unfit[e.Wish] = true
 	return false
+}
+
+// isTooMany reports whether no customer may hold so many seats.
+func (d *decision) isTooMany(seats int64) bool {
+	perUser, perLock := d.event.MaxSeatsPerUser, d.rules.MaxSeatsPerLock
+	return perUser > 0 && seats > perUser || perLock > 0 && seats > perLock
 }
 
 // fitsWish reports whether what is free fits a wish, without further due locks.
@@ -430,11 +465,7 @@ func (d *decision) closeList() {
 	if !now.IsZero() && d.event.HasSold(now) {
 		d.closeEntries()
 	}
-	if l.Waiting == 0 {
-		l.Holds = false
-	} else if d.list.looked {
-		l.Holds = d.list.holds
-	}
+	l.Holds = d.list.holds && l.Waiting > 0
 	at := d.nextCheck()
 	if isSoon := at.After(now) && !at.After(now.Add(retryPassedOver)); isSoon && l.CheckAt.After(now) && l.CheckAt.Before(at) {
 		at = l.CheckAt // a list that is looked at again and again is not written each time

@@ -22,6 +22,8 @@ type State struct {
 	// Measured says that the state was read before the transaction. A plan that only refuses then writes the event
 	// too, so that it is guarded like a change.
 	Measured bool
+	// Rounds is how often this state was read for the same commands before.
+	Rounds int
 
 	Event   *Event // nil: not read, or missing
 	Missing bool   // the event does not exist

@@ -38,7 +38,6 @@ func (c Join) decide(d *decision) Result {
 	if !d.ensureSeats() || !openRead {
 		return Result{}
 	}
-	c.EntryWish.Categories = d.ownCategories(c.Categories)
 	if result, repeated := c.repeat(d); repeated {
 		return result
 	}
@@ -85,7 +84,7 @@ func (c Join) decide(d *decision) Result {
 func (c Join) repeat(d *decision) (Result, bool) {
 	for _, i := range d.list.joinedBy[c.UserID] { // by this batch
 		if e := &d.plan.NewEntries[i]; e.Holder == c.Holder {
-			if e.Wish != c.Text() {
+			if !d.sameWish(e.EntryWish, c.EntryWish) {
 				return d.refuseFirmly(errEntryExists()), true
 			}
 			return Result{joined: i + 1, Replayed: true}, true
@@ -98,12 +97,30 @@ func (c Join) repeat(d *decision) (Result, bool) {
 		if e.Holder != c.Holder || !d.statusOf(e).IsOpen() {
 			continue
 		}
-		if e.Wish != c.Text() {
+		if isDue, known := d.endsDueOffer(e); !known {
+			return Result{}, true
+		} else if isDue {
+			continue
+		}
+		if !d.sameWish(e.EntryWish, c.EntryWish) {
 			return d.refuseFirmly(errEntryExists()), true
 		}
 		return Result{Entry: &e.WaitlistEntry, Replayed: true}, true
 	}
 	return Result{}, false
+}
+
+// endsDueOffer ends the lock of an offer that is due, and so its entry. known is false if the lock has to be read first.
+func (d *decision) endsDueOffer(e Entry) (isDue, known bool) {
+	if e.Status != holdfast.EntryOffered {
+		return false, true
+	}
+	lock, exists, read := d.lock(e.LockID)
+	if !read || !exists || lock.Status != holdfast.LockActive || !lock.Due(d.state.Now) {
+		return false, read
+	}
+	d.expire(lock, holdfast.EndedByReclaim, "")
+	return true, true
 }
 
 func errEntryExists() error {
@@ -128,6 +145,9 @@ func (c Join) join(d *decision) Result {
 		},
 		Seq: l.Seq, Epoch: l.Epoch, Wish: c.Text(),
 	})
+	if makes, _ := d.makesOffers(); makes && d.event.Waitlist.Fit == holdfast.WaitlistStrict { // what is free waits for the first one
+		d.list.holds = true
+	}
 	d.list.joined = append(d.list.joined, d.command)
 	if d.list.joinedBy == nil {
 		d.list.joinedBy = map[ID][]int{}
@@ -157,6 +177,12 @@ func (d *decision) wouldGrant(w wished) (fits, known bool) {
 	}
 	d.deferRest = d.deferRest || d.mayHaveMoreDue()
 	return false, true
+}
+
+// sameWish reports whether two wishes are the same once defaults are filled in.
+func (d *decision) sameWish(a, b holdfast.EntryWish) bool {
+	a.Categories, b.Categories = d.ownCategories(a.Categories), d.ownCategories(b.Categories)
+	return a.Text() == b.Text()
 }
 
 // ownCategories returns the categories of a wish without repetitions; nil if they are all of the hall in its order.
