@@ -105,7 +105,7 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
 	}
 	plan.LostPlans = lost
 	return p.eachSeated(ctx, seated, func(ctx context.Context, id holdfast.ID) error {
-		state, err := p.store().MeasureSeats(ctx, id)
+		state, err := p.store().MeasureSeats(ctx, id, inventory.Needs{})
 		if err != nil {
 			if errors.Is(err, store.ErrUnusable) {
 				mu.Lock()

@@ -39,8 +39,8 @@ func (p *Pipeline) Change(ctx context.Context, eventID ID, c inventory.ChangeEve
 		t.needs.Seats = c.Sections != nil
 		if planID := c.SeatingPlanID; planID != nil {
 			t.needs = inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: *planID}
-			return p.measureFirst(ctx, t, c, func(ctx context.Context, eventID ID) (inventory.State, error) {
-				return p.store.MeasureSeatsIn(ctx, eventID, *planID)
+			return p.measureFirst(ctx, t, c, func(ctx context.Context, eventID ID, more inventory.Needs) (inventory.State, error) {
+				return p.store.MeasureSeatsIn(ctx, eventID, *planID, more)
 			})
 		}
 		return p.carryOut(ctx, t, c, holdFirst)
@@ -79,22 +79,23 @@ func (p *Pipeline) logMended(ctx context.Context, eventID ID, corrected int64) {
 		slog.Any("eventId", eventID), slog.Int64("seats", corrected))
 }
 
-// maxMeasures bounds how often an event is measured before a transaction holds it.
+// maxMeasures bounds how often an event is measured before a transaction holds it, unless the decision needs more.
 const maxMeasures = 3
 
 // measureFirst carries out a command on a state that measure reads at a snapshot, before the transaction: an event
 // may have more locks than a transaction has time for. A guard checks that the event is still as it was read. A
-// transaction holds the event and reads in two cases only: other processes change the event all the time, or the
-// decision needs more than what was measured.
+// transaction holds the event and reads only if other processes change the event all the time. What the decision needs
+// beyond is measured with the rest.
 // A refusal is guarded like a change, and writes nothing that a later read can see.
 func (p *Pipeline) measureFirst(
-	ctx context.Context, t *task, c inventory.Command, measure func(context.Context, ID) (inventory.State, error),
+	ctx context.Context, t *task, c inventory.Command, measure func(context.Context, ID, inventory.Needs) (inventory.State, error),
 ) (inventory.Result, error) {
 	defer p.memory.forget(t.Key)
-	for range maxMeasures {
-		state, err := measure(ctx, t.Key)
-		if errors.Is(err, store.ErrMap) {
-			break // it is repaired first
+	var more inventory.Needs
+	for measures, rounds := 0, 0; measures < maxMeasures && rounds < maxLoads; measures++ {
+		state, err := measure(ctx, t.Key, more)
+		if errors.Is(err, store.ErrMap) || errors.Is(err, store.ErrTooLarge) {
+			break // it is repaired first, or read in a transaction
 		}
 		if errors.Is(err, store.ErrStale) { // it was corrected meanwhile
 			continue
@@ -102,12 +103,13 @@ func (p *Pipeline) measureFirst(
 		if err != nil {
 			return inventory.Result{}, mongodb.Translate(explain(err, c))
 		}
-		state.Measured = true
+		state.Measured, state.Rounds = true, rounds
 		var needs inventory.Needs
 		t.plan, t.results, needs = inventory.Decide(state, t.commands(), p.rules)
 		if !needs.None() {
-			t.needs = t.needs.And(needs)
-			break
+			more, t.needs = more.And(needs), t.needs.And(needs)
+			measures, rounds = measures-1, rounds+1
+			continue
 		}
 		if t.plan.IsEmpty() {
 			return t.results[0], t.results[0].Err

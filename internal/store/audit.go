@@ -72,8 +72,11 @@ func (s *Store) Measure(ctx context.Context, eventIDs []ID) ([]inventory.State, 
 	})
 }
 
-// MeasureEvent is Measure for one event. It fails with ErrUnusable if the event is corrupt.
-func (s *Store) MeasureEvent(ctx context.Context, id ID) (inventory.State, error) {
+// MeasureEvent is Measure for one event, with more. It fails with ErrUnusable if the event is corrupt.
+func (s *Store) MeasureEvent(ctx context.Context, id ID, more inventory.Needs) (inventory.State, error) {
+	if !more.None() {
+		return s.Load(ctx, id, more.And(inventory.Needs{Event: true, Taken: true}))
+	}
 	states, err := s.Measure(ctx, []ID{id})
 	if err != nil || len(states) > 0 {
 		return append(states, inventory.State{})[0], err

@@ -241,7 +241,7 @@ func TestSeated_OnlyDecisionsReadTheMap(t *testing.T) {
 			return err
 		},
 		"Measure":      func() error { _, err := f.store.Measure(f.Ctx(), list(f.event)); return err },
-		"MeasureEvent": func() error { _, err := f.store.MeasureEvent(f.Ctx(), f.event); return err },
+		"MeasureEvent": func() error { _, err := f.store.MeasureEvent(f.Ctx(), f.event, inventory.Needs{}); return err },
 		"Audit":        func() error { _, err := f.store.Audit(f.Ctx(), store.PageOf(f.event)); return err },
 		"OverEvents": func() error {
 			_, err := f.store.OverEvents(f.Ctx(), time.Second, holdfast.ID{}, 10)

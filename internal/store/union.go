@@ -57,15 +57,15 @@ func (s *Store) WithSeatLocks(ctx context.Context, eventIDs []ID) (found []ID, e
 	return found, nil
 }
 
-// MeasureSeats compares the map of an event with its locks, at one snapshot.
-func (s *Store) MeasureSeats(ctx context.Context, id ID) (inventory.State, error) {
-	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true})
+// MeasureSeats reads an event with its map and the seats that its locks take, at one snapshot, and more.
+func (s *Store) MeasureSeats(ctx context.Context, id ID, more inventory.Needs) (inventory.State, error) {
+	return s.Load(ctx, id, more.And(inventory.Needs{Event: true, Seats: true, Union: true}))
 }
 
 // MeasureSeatsIn reads an event with its map, and the seats that its locks take in the hall of another plan, at one
-// snapshot. It refuses with CodeSeatingPlanNotFound.
-func (s *Store) MeasureSeatsIn(ctx context.Context, id, planID ID) (inventory.State, error) {
-	return s.Load(ctx, id, inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: planID})
+// snapshot, and more. It refuses with CodeSeatingPlanNotFound.
+func (s *Store) MeasureSeatsIn(ctx context.Context, id, planID ID, more inventory.Needs) (inventory.State, error) {
+	return s.Load(ctx, id, more.And(inventory.Needs{Event: true, Seats: true, Union: true, UnionIn: planID}))
 }
 
 // loadUnion reads an event with its map, and all of its locks that take seats, in one snapshot. It replaces a

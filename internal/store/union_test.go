@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // A union reads locks from their bytes. It reads what everything else reads, also where a field is repeated, and leaves out the same
@@ -61,7 +62,7 @@ func TestUnion_LeavesOutKnownCorruptLocks(t *testing.T) {
 	if err := w.Corrupt.Refresh(w.Ctx()); err != nil {
 		t.Fatal(err)
 	}
-	state, err := w.Store.MeasureSeats(w.Ctx(), event)
+	state, err := w.Store.MeasureSeats(w.Ctx(), event, inventory.Needs{})
 	if err != nil {
 		t.Fatal(err)
 	}
