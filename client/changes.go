@@ -16,7 +16,7 @@ type Change struct {
 	Subject  string          `json:"subject"`  // such as locks/ and the lock's ID
 	Sequence string          `json:"sequence"` // the subject's revision; a later change has no lower one
 	Time     time.Time       `json:"time"`
-	Data     json.RawMessage `json:"data"` // a Lock, ChangedBooking, Payment, Event or SeatingPlan, as it was right after the change
+	Data     json.RawMessage `json:"data"` // a Lock, ChangedBooking, Payment, Event, WaitlistEntry or SeatingPlan, right after the change
 	Actor    string          `json:"actor"`
 	Request  string          `json:"requestid"`
 	Run      string          `json:"runid"`
@@ -41,7 +41,7 @@ type PreviousBooking struct {
 type ChangeFilter struct {
 	EventID string
 	Type    string // a type, or the beginning of types with * at its end
-	// Subjects are locks/, bookings/ or events/ and an ID. Give EventID and Since too, or all changes are read.
+	// Subjects are events/, locks/, bookings/, payments/ or waitlist/ and an ID. Give EventID and Since too, or all changes are read.
 	Subjects []string
 	// Since and Until are not exact: changes of up to some minutes before or after are listed too.
 	Since, Until time.Time

@@ -49,6 +49,12 @@ const (
 	LockConsumed         Code = "LOCK_CONSUMED"
 	LockReleased         Code = "LOCK_RELEASED"
 	LockExpired          Code = "LOCK_EXPIRED"
+	EntryNotFound        Code = "WAITLIST_ENTRY_NOT_FOUND"
+	EntryExists          Code = "WAITLIST_ENTRY_EXISTS" // with another wish
+	WaitlistClosed       Code = "WAITLIST_CLOSED"
+	NotOffered           Code = "WAITLIST_NOT_OFFERED" // the entry waits
+	WaitlistFull         Code = "WAITLIST_FULL"
+	SeatsStillAvailable  Code = "SEATS_STILL_AVAILABLE" // lock them
 	BookingConfirmed     Code = "BOOKING_CONFIRMED"
 	BookingCancelled     Code = "BOOKING_CANCELLED"
 	BookingNotPayable    Code = "BOOKING_NOT_PAYABLE"

@@ -28,6 +28,12 @@ type Event struct {
 	// Seats are locked from SaleStartsAt on and before SaleEndsAt; the zero time means no bound.
 	SaleStartsAt time.Time `json:"saleStartsAt"`
 	SaleEndsAt   time.Time `json:"saleEndsAt"`
+	// Waitlist is WaitlistIsClosed, WaitlistIsOpen or WaitlistIsPaused. An offer lasts WaitlistOfferSeconds. Waiting is the number of
+	// entries that wait; nil if the list was never open.
+	Waitlist             string `json:"waitlist"`
+	WaitlistOfferSeconds int64  `json:"waitlistOfferSeconds"`
+	WaitlistFit          string `json:"waitlistFit"` // WaitlistSkips or WaitlistIsStrict
+	Waiting              *int64 `json:"waiting"`
 
 	// The following fields are set for an event with a seating plan.
 	SeatingPlanID    string `json:"seatingPlanId"` // "" if the event has none
@@ -45,10 +51,16 @@ type SectionCapacity struct {
 	Capacity int64  `json:"capacity"`
 }
 
-// Values of LatePayments, OrphanRule and AccessiblePolicy of an event.
+// Values of LatePayments, Waitlist, WaitlistFit, OrphanRule and AccessiblePolicy of an event.
 const (
 	LatePaymentsRefused  = "REFUSE" // the default
 	LatePaymentsAccepted = "ACCEPT"
+
+	WaitlistIsClosed = "CLOSED" // the default; closing it ends the entries that wait, and offers stay
+	WaitlistIsOpen   = "OPEN"
+	WaitlistIsPaused = "PAUSED" // it takes entries and makes no offers; free seats are for everybody
+	WaitlistSkips    = "SKIP"   // an offer goes to the first entry that the free seats fit: the default
+	WaitlistIsStrict = "STRICT" // to the first entry alone, and while it waits nobody else gets seats
 
 	OrphansAllowed     = "ALLOW"    // named seats may leave single seats: the default
 	OrphansRefused     = "REFUSE"   // SeatOrphaned, if the same number of seats could leave fewer
@@ -70,6 +82,10 @@ type NewEvent struct {
 	// The zero time means no bound.
 	SaleStartsAt time.Time `json:"saleStartsAt,omitzero"`
 	SaleEndsAt   time.Time `json:"saleEndsAt,omitzero"`
+	// Of the waiting list; "" and 0 mean the defaults, closed, an hour and WaitlistSkips.
+	Waitlist             string `json:"waitlist,omitempty"`
+	WaitlistOfferSeconds int64  `json:"waitlistOfferSeconds,omitempty"`
+	WaitlistFit          string `json:"waitlistFit,omitempty"`
 	// Of an event with a seating plan; "" means the default.
 	OrphanRule       string `json:"orphanRule,omitempty"`
 	AccessiblePolicy string `json:"accessiblePolicy,omitempty"`
@@ -146,6 +162,10 @@ type EventChange struct {
 	// The zero time removes the bound.
 	SaleStartsAt *SaleTime `json:"saleStartsAt,omitempty"`
 	SaleEndsAt   *SaleTime `json:"saleEndsAt,omitempty"`
+	// Of the waiting list.
+	Waitlist             *string `json:"waitlist,omitempty"`
+	WaitlistOfferSeconds *int64  `json:"waitlistOfferSeconds,omitempty"`
+	WaitlistFit          *string `json:"waitlistFit,omitempty"`
 	// Of an event with a seating plan.
 	OrphanRule       *string `json:"orphanRule,omitempty"`
 	AccessiblePolicy *string `json:"accessiblePolicy,omitempty"`

@@ -20,7 +20,10 @@ type Lock struct {
 	ExpiresAt      time.Time `json:"expiresAt"`
 	IdempotencyKey string    `json:"idempotencyKey"`
 	BookingID      string    `json:"bookingId"`
-	CreatedAt      time.Time `json:"createdAt"`
+	// WaitlistEntryID is the entry of the waiting list that got the lock as an offer; "" for none.
+	WaitlistEntryID string `json:"waitlistEntryId"`
+
+	CreatedAt time.Time `json:"createdAt"`
 	// Places are the places of the seats, in plan order; nil if the event has no seating plan.
 	Places []Place `json:"places"`
 	ShopData

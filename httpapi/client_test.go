@@ -522,6 +522,7 @@ func TestClient_HasEveryCode(t *testing.T) {
 		client.PaymentNotFound, client.RefundNotFound, client.PaymentReferenceUsed, client.PaymentRefundDue,
 		client.PaymentRefunded, client.PaymentAccepted,
 		client.WebhookNotFound, client.WebhookLimitReached, client.SaleNotOpen, client.EventHasLocks,
+		client.EntryNotFound, client.EntryExists, client.WaitlistClosed, client.NotOffered, client.WaitlistFull, client.SeatsStillAvailable,
 	}
 	for _, code := range httpapi.Codes() {
 		if !slices.Contains(constants, client.Code(code)) {

@@ -96,7 +96,7 @@ type erasureOfHolder struct {
 type erasedBody struct {
 	Locks    int `json:"locks" doc:"Locks that this request has changed."`
 	Bookings int `json:"bookings"`
-	Entries  int `json:"entries" doc:"Of waiting lists; 0 while there are none."`
+	Entries  int `json:"entries" doc:"Of waiting lists."`
 }
 
 func (a *api) registerErasureRoutes() {

@@ -36,14 +36,14 @@ type reportBody struct {
 	TotalSeats int64  `json:"totalSeats"`
 	countsBody
 	Offered    int64                `json:"offered" doc:"Seats that are offered to the waiting list."`
-	Waiting    int64                `json:"waiting" doc:"Entries of the waiting list."`
+	Waiting    int64                `json:"waiting" doc:"Entries of the waiting list that wait."`
 	Sections   []sectionCountsBody  `json:"sections,omitempty" nullable:"false" doc:"A lock counts with the seats whose places it names."`
 	Categories []categoryCountsBody `json:"categories,omitempty" nullable:"false"`
 }
 
 type countsBody struct {
 	Available int64 `json:"available" doc:"The total without held, sold, blocked and offered seats, at least 0."`
-	Held      int64 `json:"held" doc:"Seats in ACTIVE locks that have not expired."`
+	Held      int64 `json:"held" doc:"Seats in ACTIVE locks that have not expired, without those offered."`
 	Sold      int64 `json:"sold"`
 	Blocked   int64 `json:"blocked" doc:"Seats that the venue has taken out of sale."`
 	Oversold  int64 `json:"oversold,omitempty" doc:"Seats taken beyond the total, or a section's, by other software."`
@@ -69,6 +69,7 @@ func newCountsBody(c holdfast.SeatCounts, oversold int64) countsBody {
 func newReportBody(r holdfast.EventReport) reportBody {
 	return reportBody{
 		EventID: r.EventID.String(), TotalSeats: r.Total, countsBody: newCountsBody(r.SeatCounts, r.Oversold()),
+		Offered: r.Offered, Waiting: r.Waiting,
 		Sections: newBodies(r.Sections, func(s holdfast.SectionCounts) sectionCountsBody {
 			return sectionCountsBody{Key: s.Key, Category: s.Category, Total: s.Total, countsBody: newCountsBody(s.SeatCounts, s.Oversold())}
 		}),

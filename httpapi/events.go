@@ -36,6 +36,11 @@ type eventBody struct {
 	SaleStartsAt string `json:"saleStartsAt,omitempty" format:"date-time" doc:"Seats are locked from this time on."`
 	SaleEndsAt   string `json:"saleEndsAt,omitempty" format:"date-time" doc:"Seats are locked before this time."`
 
+	Waitlist             string `json:"waitlist" enum:"CLOSED,OPEN,PAUSED" doc:"PAUSED takes entries and makes no offers."`
+	WaitlistOfferSeconds int64  `json:"waitlistOfferSeconds" doc:"How many seconds an offer lasts."`
+	WaitlistFit          string `json:"waitlistFit" enum:"SKIP,STRICT" doc:"Whether an offer may pass over entries that it does not fit."`
+	Waiting              *int64 `json:"waiting,omitempty" doc:"WAITING entries, if the waiting list was ever open."`
+
 	Sections []sectionCapacity `json:"sections,omitempty" doc:"The plan's areas of general admission, with this event's capacities."`
 	ShopBody
 }
@@ -74,6 +79,13 @@ func newEventBody(e holdfast.Event) eventBody {
 		SaleStartsAt: formatTime(e.SaleStartsAt), SaleEndsAt: formatTime(e.SaleEndsAt),
 		ShopBody: ShopBody(e.ShopData),
 	}
+	list := e.Waitlist
+	body.Waitlist = string(cmp.Or(list.Status, holdfast.WaitlistClosed))
+	body.WaitlistOfferSeconds = cmp.Or(list.OfferSeconds, holdfast.DefaultOfferSeconds)
+	body.WaitlistFit = string(cmp.Or(list.Fit, holdfast.WaitlistSkips))
+	if list.HasBegun {
+		body.Waiting = &list.Waiting
+	}
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
 	}
@@ -101,6 +113,10 @@ type newEvent struct {
 
 		SaleStartsAt *timestamp `json:"saleStartsAt,omitempty" nullable:"true" doc:"Seats are locked from this time on."`
 		SaleEndsAt   *timestamp `json:"saleEndsAt,omitempty" nullable:"true" doc:"Seats are locked before this time."`
+
+		Waitlist     string `json:"waitlist,omitempty" nullable:"true" enum:"CLOSED,OPEN,PAUSED" doc:"CLOSED if absent."`
+		OfferSeconds *int64 `json:"waitlistOfferSeconds,omitempty" nullable:"true" minimum:"60" maximum:"604800" doc:"3600 if absent."`
+		WaitlistFit  string `json:"waitlistFit,omitempty" nullable:"true" enum:"SKIP,STRICT" doc:"SKIP if absent."`
 		ShopTerms
 	}
 }
@@ -122,6 +138,10 @@ type eventUpdate struct {
 
 		SaleStartsAt removable[timestamp] `json:"saleStartsAt,omitempty" doc:"null removes it."`
 		SaleEndsAt   removable[timestamp] `json:"saleEndsAt,omitempty" doc:"Later than saleStartsAt; null removes it."`
+
+		Waitlist     changeOf[string] `json:"waitlist,omitempty" enum:"CLOSED,OPEN,PAUSED" doc:"CLOSED ends all entries that wait."`
+		OfferSeconds changeOf[int64]  `json:"waitlistOfferSeconds,omitempty" minimum:"60" maximum:"604800" doc:"Of offers to come."`
+		WaitlistFit  changeOf[string] `json:"waitlistFit,omitempty" enum:"SKIP,STRICT"`
 
 		SeatingPlanID changeOf[string]            `json:"seatingPlanId,omitempty" pattern:"^[0-9a-fA-F]{24}$" doc:"It must have all taken seats."`
 		Sections      changeOf[[]sectionCapacity] `json:"sections,omitempty" maxItems:"500" doc:"New capacities of areas of general admission."`
@@ -149,7 +169,7 @@ func (in *eventFilter) filter() (f holdfast.EventFilter, err error) {
 func (u eventUpdate) change() holdfast.EventChange {
 	b := u.Body
 	change := holdfast.EventChange{TotalSeats: b.TotalSeats.to, MaxSeatsPerUser: b.MaxSeatsPerUser.to, LateSeconds: b.LatePaymentSeconds.to,
-		SaleStartsAt: timeOf(b.SaleStartsAt), SaleEndsAt: timeOf(b.SaleEndsAt), ShopData: b.shopData()}
+		OfferSeconds: b.OfferSeconds.to, SaleStartsAt: timeOf(b.SaleStartsAt), SaleEndsAt: timeOf(b.SaleEndsAt), ShopData: b.shopData()}
 	if b.Name.to != nil {
 		change.Name = new(string(*b.Name.to))
 	}
@@ -167,6 +187,12 @@ func (u eventUpdate) change() holdfast.EventChange {
 	}
 	if b.LatePayments.to != nil {
 		change.LatePayments = new(holdfast.LatePaymentPolicy(*b.LatePayments.to))
+	}
+	if b.Waitlist.to != nil {
+		change.Waitlist = new(holdfast.WaitlistStatus(*b.Waitlist.to))
+	}
+	if b.WaitlistFit.to != nil {
+		change.WaitlistFit = new(holdfast.WaitlistFit(*b.WaitlistFit.to))
 	}
 	if b.SeatingPlanID.to != nil {
 		change.SeatingPlanID = new(parseID(*b.SeatingPlanID.to))
@@ -254,6 +280,21 @@ func (a *api) registerEventRoutes() {
 	})
 }
 
+// waitlist returns the settings of the waiting list; nil if the request gives none.
+func (in *newEvent) waitlist() *holdfast.Waitlist {
+	b := in.Body
+	if b.Waitlist == "" && b.OfferSeconds == nil && b.WaitlistFit == "" {
+		return nil
+	}
+	list := holdfast.DefaultWaitlist()
+	list.Status = cmp.Or(holdfast.WaitlistStatus(b.Waitlist), list.Status)
+	list.Fit = cmp.Or(holdfast.WaitlistFit(b.WaitlistFit), list.Fit)
+	if b.OfferSeconds != nil {
+		list.OfferSeconds = *b.OfferSeconds
+	}
+	return &list
+}
+
 func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody], error) {
 	key, err := in.creationKey(ctx, in.Body.IdempotencyKey)
 	if err != nil {
@@ -281,7 +322,7 @@ func (a *api) createEvent(ctx context.Context, in *newEvent) (*created[eventBody
 			PlanID: parseID(in.Body.SeatingPlanID), OrphanRule: holdfast.OrphanRule(in.Body.OrphanRule),
 			AccessiblePolicy: holdfast.AccessiblePolicy(in.Body.AccessiblePolicy),
 		},
-		LatePayments: late, ShopData: shopData,
+		LatePayments: late, Waitlist: in.waitlist(), ShopData: shopData,
 	}
 	if at := in.Body.SaleStartsAt; at != nil {
 		n.SaleStartsAt = at.utc()

@@ -22,6 +22,7 @@ type lockBody struct {
 	ExpiresAt      string `json:"expiresAt" format:"date-time"`
 	IdempotencyKey string `json:"idempotencyKey,omitempty"`
 	BookingID      string `json:"bookingId,omitempty" doc:"The booking that the lock last had; open while the lock is ACTIVE."`
+	EntryID        string `json:"waitlistEntryId,omitempty" doc:"The entry of the waiting list that got the lock as an offer."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
 	Places []placeBody `json:"places,omitempty" doc:"In plan order. General admission has one place, for all of its seats."`
@@ -45,6 +46,7 @@ func newLockBody(l holdfast.Lock, places []placeBody) lockBody {
 		ExpiresAt:      formatTime(l.ExpiresAt),
 		IdempotencyKey: l.Key,
 		BookingID:      formatID(l.BookingID),
+		EntryID:        formatID(l.EntryID),
 		CreatedAt:      formatTime(l.CreatedAt),
 		ShopBody:       ShopBody(l.ShopData),
 	}

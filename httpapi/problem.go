@@ -63,6 +63,13 @@ var statusByCode = map[holdfast.Code]int{
 	holdfast.CodeLockExpired:          http.StatusGone,
 	holdfast.CodeIdempotencyKeyReused: http.StatusUnprocessableEntity,
 
+	holdfast.CodeEntryNotFound:       http.StatusNotFound,
+	holdfast.CodeEntryExists:         http.StatusConflict,
+	holdfast.CodeWaitlistClosed:      http.StatusConflict,
+	holdfast.CodeNotOffered:          http.StatusConflict,
+	holdfast.CodeWaitlistFull:        http.StatusConflict,
+	holdfast.CodeSeatsStillAvailable: http.StatusConflict,
+
 	holdfast.CodeChangesGone: http.StatusGone,
 
 	holdfast.CodeWebhookNotFound:     http.StatusNotFound,

@@ -36,6 +36,10 @@ type eventLine struct {
 	SaleStartsAt time.Time `json:"saleStartsAt,omitzero"`
 	SaleEndsAt   time.Time `json:"saleEndsAt,omitzero"`
 
+	Waitlist             string `json:"waitlist,omitempty"`
+	WaitlistOfferSeconds int64  `json:"waitlistOfferSeconds,omitempty"`
+	WaitlistFit          string `json:"waitlistFit,omitempty"`
+
 	Reference string            `json:"reference,omitempty"`
 	Metadata  map[string]string `json:"metadata,omitempty"`
 }
@@ -53,6 +57,7 @@ func newEventLine(e holdfast.Event) eventLine {
 		OrphanRule: string(e.Seating.OrphanRule), AccessiblePolicy: string(e.Seating.AccessiblePolicy),
 		LatePayments: string(e.LatePayments.Policy), LatePaymentSeconds: &e.LatePayments.Seconds,
 		SaleStartsAt: e.SaleStartsAt, SaleEndsAt: e.SaleEndsAt,
+		Waitlist: string(e.Waitlist.Status), WaitlistOfferSeconds: e.Waitlist.OfferSeconds, WaitlistFit: string(e.Waitlist.Fit),
 		Reference: e.Reference, Metadata: e.Metadata,
 	}
 	for _, s := range e.Sections {
@@ -92,6 +97,14 @@ func (l eventLine) newEvent() (n holdfast.NewEvent, err error) {
 			late.Seconds = *seconds
 		}
 		n.LatePayments = &late
+	}
+	if l.Waitlist != "" || l.WaitlistOfferSeconds != 0 || l.WaitlistFit != "" {
+		list := holdfast.DefaultWaitlist()
+		n.Waitlist = &holdfast.Waitlist{
+			Status:       cmp.Or(holdfast.WaitlistStatus(l.Waitlist), list.Status),
+			OfferSeconds: cmp.Or(l.WaitlistOfferSeconds, list.OfferSeconds),
+			Fit:          cmp.Or(holdfast.WaitlistFit(l.WaitlistFit), list.Fit),
+		}
 	}
 	return n, nil
 }
