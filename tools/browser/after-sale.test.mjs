@@ -1,11 +1,11 @@
 // The console after a sale: seats of a booking, its customer, parts of its payments, and sales at the counter.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const row = (section, key, seats, y) => ({ key, seats: Array.from({ length: seats }, (_, i) => ({ id: `${section}-${key}-${i + 1}`, x: i, y, accessible: i === seats - 1 })) });
 const hall = {

@@ -1,11 +1,11 @@
 // The console's audit: what was done in the console, and with which key.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { API_KEYS: "ann:admin:secret-key-of-ann,bob:admin:secret-key-of-bob" });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 // as opens the console with a key.
 const as = async (secret, hash) => {

@@ -1,11 +1,11 @@
 // The console when answers fail, come late or need another key, and when two operators work at the same time.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, answersLate, browse, expectNoErrors, fits, gate, open, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const hall = (name) => ({
   name, categories: [{ key: "a", name: "First" }], sections: [{ key: "A", name: "Left", category: "a", rows: [{ key: "1", seats: 6 }] }],

@@ -1,11 +1,11 @@
 // The map of a large hall in the console, operators who choose the same seats, and the focus of the keyboard.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, answersLate, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { LOCK_EXPIRY_INTERVAL: "1h", BOOKING_EXPIRY_INTERVAL: "1h" });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const card = (page, name) => page.getByRole("region", { name, exact: true });
 

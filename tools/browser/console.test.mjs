@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const row = (page, name) => page.locator("#events tr", { hasText: name });
 const number = async (page, name, column) => {

@@ -1,10 +1,10 @@
 // The cancellation of an event in the console.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
 
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 // sell sells seats for a payment with a reference.
 async function sell(holdfast, event, seats) {

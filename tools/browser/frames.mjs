@@ -6,7 +6,7 @@ import { cpus } from "node:os";
 import { Holdfast, browse, open, until } from "./harness.mjs";
 
 const ends = [];
-const t = { after: (end) => ends.push(end) };
+const t = { after: (end) => ends.push(end), afterEach() {} }; // pages are closed below
 
 // hall is a plan of sections of 20 rows of 25 seats, ten side by side, without one position left out.
 export function hall(seats) {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { createServer } from "node:net";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { Holdfast, browse, open, until } from "./harness.mjs";
 
@@ -16,7 +16,7 @@ const port = await new Promise((resolve) => { // a free one
   });
 });
 const shop = `http://127.0.0.1:${port}`;
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 const holdfast = await Holdfast.start({ after }, { API_KEYS: `shop:admin:${KEY}`, JWT_SECRET, CORS_ORIGINS: shop });
 const ask = (method, path, body) => holdfast.ask(method, path, body, KEY);
 

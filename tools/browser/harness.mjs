@@ -18,6 +18,12 @@ function need(name, what) {
   return value;
 }
 
+// The runner fails a file for an unhandled rejection outside its tests, but shows no stack, and among the failures no cause.
+process.on("unhandledRejection", (error) => {
+  console.error("Unhandled rejection:", error?.stack ?? error);
+  process.exitCode = 1;
+});
+
 const mongodb = need("HOLDFAST_TEST_MONGODB_URI", "run scripts/test, which starts a MongoDB");
 
 // Holdfast runs the programs of .build on a new database.
@@ -147,12 +153,19 @@ export async function until(what, holds) {
   assert.fail(`${what}: not within 30 s ${last}`);
 }
 
-// browse starts the Chromium of this machine.
+// browse starts the Chromium of this machine. It closes all pages after each test, while the servers that they poll still run:
+// a rejection in a handler of page.route fails the file, even after all its tests have passed.
 export async function browse(t) {
   const executablePath = need("HOLDFAST_TEST_CHROMIUM", "scripts/test finds or installs one");
   const browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  t.afterEach(() => Promise.all(browser.contexts().map(closePages)));
   t.after(() => browser.close());
   return browser;
+}
+
+async function closePages(context) {
+  await Promise.all(context.pages().map((page) => page.unrouteAll({ behavior: "ignoreErrors" })));
+  await context.close();
 }
 
 // open loads a page in a new profile. It records errors of the page, violations of its

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";
 import { createServer } from "node:http";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, browse, open } from "./harness.mjs";
 
 // The same server has two origins: its name is listed, its address is not.
@@ -21,7 +21,7 @@ const listed = `http://localhost:${shop.address().port}`;
 const unlisted = `http://127.0.0.1:${shop.address().port}`;
 
 const secret = randomBytes(32).toString("hex");
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 const holdfast = await Holdfast.start({ after }, { API_KEYS: "ops:admin:secret-key-of-ops", JWT_SECRET: secret, CORS_ORIGINS: listed });
 
 const encode = (value) => Buffer.from(JSON.stringify(value)).toString("base64url");

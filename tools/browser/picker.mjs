@@ -3,11 +3,11 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
-import { after } from "node:test";
+import { after, afterEach } from "node:test";
 import { Holdfast, browse, open, until } from "./harness.mjs";
 
 export const holdfast = await Holdfast.start({ after });
-export const browser = await browse({ after });
+export const browser = await browse({ after, afterEach });
 export const file = (name) => readFileSync(new URL(`../../${name}`, import.meta.url));
 
 // studio is a hall of two rows of six seats, one of them for a wheelchair, a box of two, and 20 places to stand.

@@ -2,11 +2,11 @@
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, screenshot, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const hall = (name) => ({
   name, categories: [{ key: "a", name: "First" }, { key: "b", name: "Second" }],

@@ -1,10 +1,10 @@
 // The console's pages of payments: refunds that are due, and the payments of a booking.
 
 import assert from "node:assert/strict";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
 
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 
 const card = (page, name) => page.getByRole("region", { name, exact: true });
 

@@ -2,12 +2,12 @@
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
-import { after, test } from "node:test";
+import { after, afterEach, test } from "node:test";
 import { Webhook } from "standardwebhooks";
 import { Holdfast, accessible, browse, expectNoErrors, fits, open, until } from "./harness.mjs";
 
 const holdfast = await Holdfast.start({ after }, { WEBHOOK_ALLOW_PRIVATE: "true", API_KEYS: "ann:admin:secret-key-of-ann" });
-const browser = await browse({ after });
+const browser = await browse({ after, afterEach });
 const key = "secret-key-of-ann";
 
 const card = (page, name) => page.getByRole("region", { name, exact: true });
