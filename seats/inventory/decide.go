@@ -50,7 +50,9 @@ func Decide(s State, commands []Command, rules Rules) (plan Plan, results []Resu
 		if n := results[i].joined; n > 0 {
 			results[i].Entry = &d.plan.NewEntries[n-1].WaitlistEntry
 		}
-		results[i].MoreOffers = results[i].checksList && (d.list.more || d.event.List.Closing)
+		if results[i].checksList {
+			d.checkedList(&results[i])
+		}
 	}
 	return d.plan, results, Needs{}
 }

@@ -159,9 +159,9 @@ func (c RepairSeats) decide(d *decision) Result {
 	if available, oversold := d.split(); available != d.event.AvailableSeats || oversold != d.event.Oversold {
 		result.Correction = &Correction{EventID: d.event.ID, Before: d.event.AvailableSeats, After: available, Oversold: oversold}
 	}
-	d.freed()
 	result.WrongMap = result.Corrected > 0 || d.event.Seating.BlockedSeats != union.Blocked
 	if result.WrongMap || result.Correction != nil {
+		d.freed()
 		d.event.Seating.BlockedSeats, d.ifUnchanged = union.Blocked, true
 		d.plan.Event = &EventWrite{RunID: c.RunID, AllMaps: union.NoMap, Raise: d.state.Now.UnixMilli() - d.event.Revision}
 	}

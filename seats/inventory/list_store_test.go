@@ -102,6 +102,7 @@ func (s *store) writeEntries(p inventory.Plan) error {
 		if p.Event == nil || p.Event.List == nil || e.Seq > p.Event.List.Seq || e.Epoch != p.Event.List.Epoch {
 			return fmt.Errorf("entry %+v is made with the write %+v of the event", e, p.Event)
 		}
+		e.Position = 0 // it is not stored
 		s.entries[e.ID] = &inventory.Entry{WaitlistEntry: e.WaitlistEntry, Seq: e.Seq, Epoch: e.Epoch, Wish: e.Wish}
 	}
 	return nil
@@ -123,7 +124,7 @@ func (s *store) checkEntryChanges(p inventory.Plan, now *store) error {
 			c.Joined, c.Entry = 0, &e.WaitlistEntry
 		}
 		if c.Entry != nil {
-			if isOffer := c.Type == holdfast.ChangeEntryOffered; isOffer != (c.By == inventory.ByWaitlist) {
+			if c.Type == holdfast.ChangeEntryOffered && c.By != inventory.ByWaitlist {
 				return fmt.Errorf("the change %+v is by %d", c, c.By)
 			}
 			c.By = 0

@@ -35,6 +35,7 @@ const (
 // place of all entries that are passed over.
 type offers struct {
 	made    int
+	closed  int  // entries of a list that has closed
 	settled bool // nothing was freed since the last settle
 	isFreed bool // seats were freed, or a rule was changed: settle at the end
 	looked  bool // entries were considered for offers

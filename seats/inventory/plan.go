@@ -211,8 +211,9 @@ type Result struct {
 	IsLate bool
 	// Undecided says that the command has no result yet. It goes first in the next batch.
 	Undecided bool
-	// MoreOffers says that offers are left to be made, by a further command.
+	// MoreOffers says that offers are left to be made, or entries to be closed, by a further command.
 	MoreOffers bool
+	List       ListCheck // by CheckList
 
 	Ended      []Ended     // by a sweep
 	Busy       bool        // other processes wrote the event since the previous sweep
@@ -220,6 +221,7 @@ type Result struct {
 	Corrected  int64       // number of seats of a map that a repair has corrected
 	Union      *Union      // by a repair of a map
 	WrongMap   bool        // by a repair of a map: it was wrong, or blockedSeats was
+	WrongList  bool        // by a RecountList: it has corrected the number
 	WrongTotal bool        // by a repair of a map: totalSeats differs from the plan and the capacities
 
 	acquired   int // 1 + the index in Plan.Acquired

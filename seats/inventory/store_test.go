@@ -175,6 +175,9 @@ func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
 			due = append(due, *copyOf(l))
 		}
 		state.Due = &due
+		if len(n.DueAmong) == 0 {
+			state.DueUpTo = n.Due
+		}
 	}
 	if n.Taken {
 		state.Taken = pointer(s.taken())

@@ -398,30 +398,3 @@ func (d *decision) entryResult(id ID) Result {
 	e := d.list.entries[id].WaitlistEntry
 	return Result{Entry: &e}
 }
-
-// CheckList does what is due for a waiting list: it ends the entries of a list that has closed, UpTo of them at a time, and makes
-// offers. Result.MoreOffers says that it has to be repeated.
-type CheckList struct{ UpTo int }
-
-func (c CheckList) decide(d *decision) Result {
-	if !d.ensureEvent() {
-		return Result{Err: holdfast.NotFound(holdfast.CodeEventNotFound)}
-	}
-	if d.state.Now.IsZero() {
-		d.needs.Event = true
-		return Result{}
-	}
-	if d.event.List.Closing {
-		if d.state.ToClose == nil {
-			d.needs.ToClose = c.UpTo
-			return Result{}
-		}
-		for _, e := range *d.state.ToClose {
-			d.writeEntry(e, EntryWrite{To: holdfast.EntryClosed})
-		}
-		d.event.List.Closing = len(*d.state.ToClose) >= c.UpTo
-	}
-	d.list.looked = true
-	d.freed()
-	return Result{checksList: true}
-}
