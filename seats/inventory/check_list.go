@@ -35,10 +35,12 @@ func (c CheckList) decide(d *decision) Result {
 			return Result{}
 		}
 		for _, e := range *d.state.ToClose {
-			d.writeEntry(e, EntryWrite{To: holdfast.EntryClosed})
+			if _, changed := d.list.entries[e.ID]; !changed { // by another check of this batch
+				d.writeEntry(e, EntryWrite{To: holdfast.EntryClosed})
+				d.list.closed++
+			}
 		}
-		d.list.closed = len(*d.state.ToClose)
-		d.event.List.Closing = d.list.closed >= c.UpTo
+		d.event.List.Closing = len(*d.state.ToClose) >= c.UpTo
 	}
 	d.list.looked = true
 	d.freed()

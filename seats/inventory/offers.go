@@ -13,7 +13,7 @@ import (
 const maxOffers = 100
 
 // maxRounds is how often a decision may read before it leaves the rest of the offers to the next one.
-const maxRounds = 8
+const maxRounds = 12
 
 // retryPassedOver is how long after a decision that passed over an entry because of a customer's limit the job looks again: the
 // customer may sell a lock without a transaction of the event.
@@ -138,7 +138,11 @@ func (d *decision) makesOffers() (makes, known bool) {
 // If not all offers can be made in this decision, holds is set: the rest is for further decisions, and others get nothing until
 // then.
 func (d *decision) settle() (known bool) {
-	if d.event.List.Waiting == 0 || d.list.settled {
+	if d.event.List.Waiting == 0 { // nothing is kept for those who have left
+		d.list.holds = false
+		return true
+	}
+	if d.list.settled {
 		return true
 	}
 	makes, known := d.makesOffers()
@@ -247,13 +251,14 @@ func (d *decision) nextEntry() (next *Entry, known bool) {
 		d.needs.Heads = least
 		return nil, false
 	}
-	var unknown []string // wishes that fit, and have entries that were not read
-	nextUnknown := int64(math.MaxInt64)
+	var fitting []string                // the wishes that fit
+	nextUnknown := int64(math.MaxInt64) // the first place in the order that may have an entry with one of them that was not read
 	for i := range d.state.Heads {
 		wish := d.state.Heads[i].Wish
 		if !d.fits(&d.state.Heads[i]) {
 			continue
 		}
+		fitting = append(fitting, wish)
 		first, readUpTo := d.firstOf(i)
 		switch {
 		case first != nil:
@@ -261,13 +266,13 @@ func (d *decision) nextEntry() (next *Entry, known bool) {
 				next = first
 			}
 		case readUpTo < math.MaxInt64:
-			unknown, nextUnknown = append(unknown, wish), min(nextUnknown, readUpTo+1)
+			nextUnknown = min(nextUnknown, readUpTo+1)
 		}
 	}
-	if unknown == nil || next != nil && next.Seq < nextUnknown {
+	if nextUnknown == math.MaxInt64 || next != nil && next.Seq < nextUnknown {
 		return next, true
 	}
-	d.needs.Waiting, d.needs.WaitingOf = d.nextPage(firstPage), unknown
+	d.needs.Waiting, d.needs.WaitingOf = d.nextPage(firstPage), fitting // of all of them: there may be several offers
 	return nil, false
 }
 
@@ -330,6 +335,7 @@ func (d *decision) firstEntry() (next *Entry, known bool) {
 		return nil, true
 	}
 	if d.state.WaitingIsAll {
+		d.list.holds = len(d.plan.NewEntries) > 0 // the first of them did not fit when it joined
 		return nil, true
 	}
 	const first = 2
