@@ -290,7 +290,13 @@ func (g *generator) swept() inventory.Command {
 }
 
 // lockID draws a lock, which may be missing.
-func (g *generator) lockID() ID    { return lockID(g.document("lock")) }
+func (g *generator) lockID() ID {
+	if offers := g.store.offers(); len(offers) > 0 && draw(g, "an offer", false, true) {
+		return draw(g, "offer", offers...).ID
+	}
+	return lockID(g.document("lock"))
+}
+
 func (g *generator) bookingID() ID { return bookingID(g.document("booking")) }
 
 // document draws the number of a document; at times, of a missing one.

@@ -121,6 +121,10 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 	if !m.wishes.fits(c.Wish) {
 		return refused("VALIDATION_FAILED")
 	}
+	m.offersFirst()
+	if o := m.mayHold(lock.UserID, c.Seats, c.Seats-lock.Seats, lock.ID); o.code != "" {
+		return o
+	}
 	found, refusal := m.wishes.find(c.Wish, c.Seats, lock)
 	if refusal.code != "" {
 		return refusal
@@ -216,7 +220,7 @@ func (m *model) transfer(c inventory.Transfer) outcome {
 		return o
 	}
 	next := lock.Lock
-	next.ID, next.UserID, next.Holder, next.Key, next.RequestHash = c.NewLockID, c.UserID, c.Holder, "", ""
+	next.ID, next.UserID, next.Holder, next.Key, next.RequestHash, next.EntryID = c.NewLockID, c.UserID, c.Holder, "", "", ID{}
 	next.Status, next.ExpiresAt, next.CreatedAt, next.BookingID = "CONSUMED", m.now, m.now, b.ID
 	m.locks[next.ID], m.fresh[next.ID] = &modelLock{Lock: next}, true
 	lock.Status, lock.BookingID, lock.ending = "RELEASED", b.ID, ending{by: "transfer"}
@@ -253,6 +257,10 @@ func (m *model) sell(c inventory.Sell) outcome {
 	case c.Charge.Reference != "" && m.payments[keyOf(c.Charge)] != nil:
 		return refused("PAYMENT_REFERENCE_USED")
 	}
+	if o := m.mayHold(c.UserID, c.Seats, c.Seats, ID{}); o.code != "" {
+		return o
+	}
+	m.offersFirst()
 	if o := m.mayHold(c.UserID, c.Seats, c.Seats, ID{}); o.code != "" {
 		return o
 	}

@@ -25,6 +25,8 @@ type model struct {
 	// claimAgain takes the seats of a lock that has lost them; false if they are not free.
 	claimAgain func(holdfast.Lock) bool
 	wishes     wishRules
+	// offersFirst makes the offers of a waiting list that come before a request of somebody else.
+	offersFirst func()
 	// fresh: locks of this batch, which can't be reclaimed before the commit.
 	fresh map[ID]bool
 	// done are the changes after the sale with a key, of each booking.
@@ -51,9 +53,10 @@ type outcome struct {
 	code     holdfast.Code
 	details  any
 	lock     holdfast.Lock
-	booking  holdfast.Booking // without updatedAt
-	payment  holdfast.Payment // without times and revision
-	isLate   bool             // the command has to go through the queue
+	booking  holdfast.Booking       // without updatedAt
+	payment  holdfast.Payment       // without times and revision
+	entry    holdfast.WaitlistEntry // without updatedAt
+	isLate   bool                   // the command has to go through the queue
 	replayed bool
 	ended    []inventory.Ended
 }
@@ -72,6 +75,9 @@ func (o outcome) String() string {
 	}
 	if !reflect.DeepEqual(o.payment, holdfast.Payment{}) {
 		s += fmt.Sprintf(", payment %+v", o.payment)
+	}
+	if !reflect.DeepEqual(o.entry, holdfast.WaitlistEntry{}) {
+		s += fmt.Sprintf(", entry %+v", o.entry)
 	}
 	return s + fmt.Sprintf(", late %v, replayed %v, ended %v", o.isLate, o.replayed, o.ended)
 }
@@ -100,7 +106,7 @@ func modelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *m
 		m.payments[inventory.PaymentKey{Reference: p.Reference, Part: p.Part}] = pointer(*p)
 	}
 	m.begin()
-	m.claimAgain, m.wishes = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }, m
+	m.claimAgain, m.wishes, m.offersFirst = func(l holdfast.Lock) bool { return m.reclaimFor(l.Seats) }, m, func() {}
 	return m
 }
 
@@ -457,6 +463,15 @@ func (m *model) change(c inventory.ChangeEvent) outcome {
 	}
 	if c.Name != nil {
 		m.event.Name = *c.Name
+	}
+	if c.Waitlist != nil {
+		m.event.Waitlist.Status = *c.Waitlist
+	}
+	if c.OfferSeconds != nil {
+		m.event.Waitlist.OfferSeconds = *c.OfferSeconds
+	}
+	if c.WaitlistFit != nil {
+		m.event.Waitlist.Fit = *c.WaitlistFit
 	}
 	if c.LatePayments != nil {
 		m.event.LatePayments.Policy = *c.LatePayments

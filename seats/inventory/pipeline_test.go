@@ -13,7 +13,7 @@ import (
 // Bounds of a batch: the decision asks for more at most maxLoads times, as
 // internal/pipeline allows it, and its plan goes stale at most maxAttempts times in a row.
 const (
-	maxLoads    = 8
+	maxLoads    = 16
 	maxAttempts = 10
 )
 
@@ -113,7 +113,7 @@ func (p *pipeline) decide(t rapid.TB, needs *inventory.Needs, recall bool, comma
 			state = p.store.load(*needs)
 			state.Held = p.hold || needs.Hold
 		}
-		state.Unknown = p.unknown
+		state.Unknown, state.Rounds = p.unknown, p.loads
 		if p.remember && state.Event != nil && state.Event.Revision == p.someDueAt {
 			state.SomeDue = p.someDue
 		}

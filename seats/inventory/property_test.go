@@ -129,7 +129,10 @@ func outcomeOf(c inventory.Command, r reply) outcome {
 		}
 		return o
 	}
-	o := outcome{lock: r.Lock, replayed: r.Replayed, ended: r.Ended, booking: r.Booking, isLate: r.IsLate}
+	o := outcome{lock: r.Lock, replayed: r.Replayed, ended: r.Ended, booking: r.Booking, isLate: r.IsLate, entry: r.Entry}
+	if o.entry.UpdatedAt = (time.Time{}); r.Replayed {
+		o.entry.Position = 0 // reads count it
+	}
 	o.booking.UpdatedAt, o.booking.Revision, o.booking.Done = time.Time{}, 0, nil
 	if r.Payment != nil {
 		o.payment = shownPayment(*r.Payment)

@@ -19,6 +19,7 @@ type seatGenerator struct {
 
 	plan  holdfast.SeatingPlan
 	seats []string // IDs
+	small bool     // halls are small
 }
 
 const standing = "pit" // the section of general admission
@@ -97,12 +98,16 @@ func (g *seatGenerator) hall() holdfast.SeatingPlan {
 	}
 	accessible, gaps, placed := draw(g.generator, "accessible", false, true), draw(g.generator, "gaps", false, true), g.oneOf("placed", 4)
 	companions := draw(g.generator, "companions", false, true)
-	for left := draw(g.generator, "rows", 3, 2, 1); left > 0; {
+	rows, places := draw(g.generator, "rows", 3, 2, 1), []int{6, 5, 6, 4, 3, 2, 1}
+	if g.small {
+		rows, places = min(rows, 2), []int{4, 3, 4, 2, 1}
+	}
+	for left := rows; left > 0; {
 		section := holdfast.Section{Key: fmt.Sprintf("s%d", len(plan.Sections)), Name: "Section", Category: g.category(plan)}
 		for n := range g.number("rows of the section", 1, left) {
 			left--
 			row := holdfast.Row{Key: fmt.Sprintf("r%d", n), Adjacency: draw(g.generator, "adjacency", "", "", "LINE", "ALL", holdfast.AdjacencyNone)}
-			for i := range draw(g.generator, "places", 6, 5, 6, 4, 3, 2, 1) {
+			for i := range draw(g.generator, "places", places...) {
 				if i > 0 && gaps && g.oneOf("gap", 4) {
 					row.Seats = append(row.Seats, nil)
 					continue

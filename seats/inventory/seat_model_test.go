@@ -15,6 +15,7 @@ type seatModel struct {
 	hall    *hallmodel.Hall // nil: the event is unseated
 	plans   map[ID]holdfast.SeatingPlan
 	blocked map[string]bool
+	list    modelList
 }
 
 func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error) *seatModel {
@@ -30,7 +31,7 @@ func seatModelOf(s *store, rules inventory.Rules, unknown map[ID]*holdfast.Error
 			delete(m.locks, id)
 		}
 	}
-	m.claimAgain, m.wishes = m.takeAgain, m
+	m.claimAgain, m.wishes, m.offersFirst = m.takeAgain, m, m.settle
 	return m
 }
 
@@ -85,6 +86,16 @@ func (m *seatModel) do(command inventory.Command) outcome {
 		return m.unblock(c.SeatIDs)
 	case inventory.ChangeEvent:
 		return m.change(c)
+	case inventory.ExpireLocks:
+		return m.sweep(c)
+	case inventory.Join:
+		return m.join(c)
+	case inventory.Decline:
+		return m.decline(c)
+	case inventory.Leave:
+		return m.leave(c)
+	case inventory.CheckList:
+		return outcome{}
 	default:
 		return m.model.do(command)
 	}
@@ -160,9 +171,9 @@ type wished struct {
 	section string
 }
 
-// find finds the seats of a wish that fits, of which a lock has own already; it ends due locks as it
+// search finds the seats of a wish that fits, of which a lock has own already; it ends due locks as it
 // has to. A refusal has a code.
-func (m *seatModel) find(w holdfast.Wish, seats int64, own *modelLock) (found wished, refusal outcome) {
+func (m *seatModel) search(w holdfast.Wish, seats int64, own *modelLock) (found wished, refusal outcome) {
 	var old holdfast.Lock
 	if own != nil {
 		old = own.Lock
@@ -245,9 +256,13 @@ func (m *seatModel) findBest(b *holdfast.BestAvailable, seats int64, own []strin
 }
 
 func (m *seatModel) best(b *holdfast.BestAvailable, seats int64, own []string) hallmodel.Best {
+	return m.bestOf(b, seats, m.free(own))
+}
+
+func (m *seatModel) bestOf(b *holdfast.BestAvailable, seats int64, free func(*hallmodel.Seat) bool) hallmodel.Best {
 	return hallmodel.Best{
 		Hall: m.hall, Seats: int(seats), Accessible: int(b.Accessible), Categories: b.Categories, Section: b.Section,
-		Required: b.Required, Reserved: m.reserved(), Free: m.free(own),
+		Required: b.Required, Reserved: m.reserved(), Free: free,
 	}
 }
 
@@ -266,6 +281,10 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 		return refused("VALIDATION_FAILED")
 	}
 	if o := m.limits(c); o.code != "" {
+		return o
+	}
+	m.offersFirst()
+	if o := m.limits(c); o.code != "" { // with what the customer has got as an offer
 		return o
 	}
 	found, refusal := m.find(c.Wish, c.Seats, nil)

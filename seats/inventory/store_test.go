@@ -169,15 +169,13 @@ func (s *store) loadSums(n inventory.Needs, state *inventory.State) {
 	if n.Due > 0 || len(n.DueAmong) > 0 {
 		due := []inventory.Lock{}
 		for _, l := range s.ofEvent(s.isReclaimable) {
-			if len(n.DueAmong) > 0 && !slices.Contains(n.DueAmong, l.ID) || len(n.DueAmong) == 0 && len(due) == n.Due {
+			if n.Due == 0 && !slices.Contains(n.DueAmong, l.ID) || n.Due > 0 && len(due) == n.Due {
 				continue
 			}
 			due = append(due, *copyOf(l))
 		}
 		state.Due = &due
-		if len(n.DueAmong) == 0 {
-			state.DueUpTo = n.Due
-		}
+		state.DueUpTo = n.Due
 	}
 	if n.Taken {
 		state.Taken = pointer(s.taken())
