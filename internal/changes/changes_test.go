@@ -113,12 +113,14 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	var event holdfast.Event
 	var payment holdfast.Payment
 	var previous holdfast.PreviousBooking
+	var entry holdfast.WaitlistEntry
 	n := 0
-	for _, v := range []any{&lock, &booking, &event, &payment, &previous} {
+	for _, v := range []any{&lock, &booking, &event, &payment, &previous, &entry} {
 		fill(reflect.ValueOf(v).Elem(), &n)
 	}
 	event.Seating.OrphanRule, event.Seating.AccessiblePolicy = holdfast.OrphansRefused, holdfast.AccessibleOpen
 	event.LatePayments.Policy = holdfast.LatePaymentsAccepted
+	event.Waitlist.Status, event.Waitlist.Fit, event.Waitlist.OfferSeconds = holdfast.WaitlistPaused, holdfast.WaitlistStrict, 90
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	want := []holdfast.Change{
 		{Type: holdfast.ChangeLockExtended, Revision: 7, At: at, EventID: lock.EventID, PlanID: mongodb.NewID(), Lock: &lock,
@@ -128,6 +130,7 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 			Booking: &booking, Previous: &previous},
 		{Type: holdfast.ChangePaymentAccepted, Revision: payment.Revision, At: at, EventID: payment.EventID, Payment: &payment},
 		{Type: holdfast.ChangeEventSoldOut, Revision: 9, Repairs: 2, At: at, EventID: event.ID, Event: &event},
+		{Type: holdfast.ChangeEntryOffered, Revision: 3, At: at, EventID: entry.EventID, Entry: &entry},
 		{Type: holdfast.ChangePlanCreated, At: at, PlanID: mongodb.NewID()},
 	}
 	record(w, want...)
@@ -136,6 +139,7 @@ func TestRecord_KeepsEveryField(t *testing.T) {
 	}
 	got, _ := list(w, nil, changes.Filter{}, 10)
 	lock.Key, lock.RequestHash = "", ""
+	event.Waitlist.Holds, entry.Position = false, 0
 	booking.Done, payment.Code = nil, "" // no route answers them, nor the keys of parts
 	for i := range payment.Refunds {
 		payment.Refunds[i].Key = ""

@@ -29,7 +29,23 @@ type itemDoc struct {
 	Booking   *holdfast.Booking         `bson:"booking"`
 	Payment   *holdfast.Payment         `bson:"payment"`
 	Previous  *holdfast.PreviousBooking `bson:"previous"`
-	Event     *EventDoc                 `bson:"event"`
+	Event     *recordedEvent            `bson:"event"`
+	Entry     *EntryDoc                 `bson:"entry"`
+}
+
+// recordedEvent is an event in a record, which has the number of entries that wait if the event ever had a waiting list.
+type recordedEvent struct {
+	EventDoc `bson:",inline"`
+
+	Waiting *int64 `bson:"waiting"`
+}
+
+func (d recordedEvent) event() holdfast.Event {
+	event := d.Event()
+	if d.Waiting != nil {
+		event.Waitlist.HasBegun, event.Waitlist.Waiting = true, *d.Waiting
+	}
+	return event
 }
 
 func (d itemDoc) change(r recordDoc) holdfast.Change {
@@ -47,8 +63,11 @@ func (d itemDoc) change(r recordDoc) holdfast.Change {
 	case c.Payment != nil:
 		c.Payment.EventID, c.Payment.Revision = r.EventID, c.Revision
 	case d.Event != nil:
-		event := d.Event.Event()
+		event := d.Event.event()
 		event.ID, c.Event = r.EventID, &event
+	case d.Entry != nil:
+		entry := d.Entry.Entry()
+		entry.EventID, c.Entry = r.EventID, &entry
 	}
 	return c
 }
@@ -71,6 +90,10 @@ type EventDoc struct {
 	SaleStartsAt time.Time                  `bson:"saleStartsAt"`
 	SaleEndsAt   time.Time                  `bson:"saleEndsAt"`
 
+	Waitlist     holdfast.WaitlistStatus `bson:"waitlist"`
+	OfferSeconds int64                   `bson:"waitlistOfferSeconds"`
+	WaitlistFit  holdfast.WaitlistFit    `bson:"waitlistFit"`
+
 	// Only seated events have the following fields.
 	SeatingPlanID    ID                         `bson:"seatingPlanId"`
 	BlockedSeats     int64                      `bson:"blockedSeats"`
@@ -89,8 +112,23 @@ func (d EventDoc) Event() holdfast.Event {
 		EventDate: d.EventDate, Status: cmp.Or(d.Status, holdfast.OnSale),
 		MaxSeatsPerUser: d.MaxSeatsPerUser, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt,
 		Seating: d.seating(), Sections: d.CapacitySections(), LatePayments: d.Late(), ShopData: d.ShopData,
-		SaleStartsAt: d.SaleStartsAt, SaleEndsAt: d.SaleEndsAt,
+		SaleStartsAt: d.SaleStartsAt, SaleEndsAt: d.SaleEndsAt, Waitlist: d.waitlist(),
 	}
+}
+
+// waitlist returns the settings of the waiting list. A setting that is missing or not valid is the default.
+func (d EventDoc) waitlist() holdfast.Waitlist {
+	w := holdfast.DefaultWaitlist()
+	if d.Waitlist == holdfast.WaitlistOpen || d.Waitlist == holdfast.WaitlistPaused {
+		w.Status = d.Waitlist
+	}
+	if d.OfferSeconds >= holdfast.MinOfferSeconds && d.OfferSeconds <= holdfast.MaxOfferSeconds {
+		w.OfferSeconds = d.OfferSeconds
+	}
+	if d.WaitlistFit == holdfast.WaitlistStrict {
+		w.Fit = d.WaitlistFit
+	}
+	return w
 }
 
 // Late returns the policy for late payments. They are refused unless the event says otherwise. A missing or
@@ -135,4 +173,33 @@ func (d EventDoc) CapacitySections() (list []holdfast.SectionCapacity) {
 		}
 	}
 	return list
+}
+
+// EntryDoc reads an entry of a waiting list, from its document or from the record of a change. A field that is absent is zero.
+type EntryDoc struct {
+	ID         ID                    `bson:"_id"`
+	EventID    ID                    `bson:"eventId"`
+	UserID     ID                    `bson:"userId"`
+	Holder     string                `bson:"holder"`
+	Seats      int64                 `bson:"seats"`
+	Categories []string              `bson:"categories"`
+	Section    string                `bson:"section"`
+	Accessible int64                 `bson:"accessibleSeats"`
+	Adjacent   holdfast.AdjacentRule `bson:"adjacent"`
+	Status     holdfast.EntryStatus  `bson:"status"`
+	LockID     ID                    `bson:"lockId"`
+	CreatedAt  time.Time             `bson:"createdAt"`
+	UpdatedAt  time.Time             `bson:"updatedAt"`
+	ShopData   holdfast.ShopData     `bson:",inline"`
+}
+
+// Entry returns the entry, without its position.
+func (d EntryDoc) Entry() holdfast.WaitlistEntry {
+	return holdfast.WaitlistEntry{
+		ID: d.ID, EventID: d.EventID, UserID: d.UserID, Holder: d.Holder,
+		EntryWish: holdfast.EntryWish{
+			Seats: d.Seats, Categories: d.Categories, Section: d.Section, Accessible: d.Accessible, Adjacent: d.Adjacent,
+		},
+		Status: d.Status, LockID: d.LockID, CreatedAt: d.CreatedAt, UpdatedAt: d.UpdatedAt, ShopData: d.ShopData,
+	}
 }

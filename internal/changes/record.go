@@ -111,6 +111,10 @@ func (r *Record) Add(c *holdfast.Change) {
 		part, b = bsoncore.AppendDocumentElementStart(b, "event")
 		b = appendEvent(b, c.Event)
 		b, _ = bsoncore.AppendDocumentEnd(b, part)
+	case c.Entry != nil:
+		part, b = bsoncore.AppendDocumentElementStart(b, "entry")
+		b = AppendEntry(b, c.Entry)
+		b, _ = bsoncore.AppendDocumentEnd(b, part)
 	}
 	if p := c.Previous; p != nil {
 		part, b = bsoncore.AppendDocumentElementStart(b, "previous")
@@ -130,7 +134,7 @@ func appendLock(b []byte, l *holdfast.Lock) []byte {
 	b = bsoncore.AppendStringElement(b, "status", string(l.Status))
 	b = appendTime(b, "expiresAt", l.ExpiresAt)
 	b = appendTime(b, "createdAt", l.CreatedAt)
-	b = appendID(b, "bookingId", l.BookingID)
+	b = appendID(appendID(b, "bookingId", l.BookingID), "waitlistEntryId", l.EntryID)
 	return AppendSeats(AppendShopData(b, l.ShopData), l.SeatIDs, l.Section)
 }
 
@@ -223,6 +227,7 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	b = appendText(b, "accessiblePolicy", string(e.Seating.AccessiblePolicy))
 	b = appendText(b, "latePayments", string(e.LatePayments.Policy))
 	b = bsoncore.AppendInt64Element(b, "latePaymentSeconds", e.LatePayments.Seconds)
+	b = appendWaitlist(b, e.Waitlist)
 	b = AppendShopData(b, e.ShopData)
 	if len(e.Sections) == 0 {
 		return b
@@ -230,6 +235,41 @@ func appendEvent(b []byte, e *holdfast.Event) []byte {
 	return appendList(b, "sections", e.Sections, func(b []byte, s holdfast.SectionCapacity) []byte {
 		return bsoncore.AppendInt64Element(bsoncore.AppendStringElement(b, "key", s.Key), "capacity", s.Capacity)
 	})
+}
+
+// appendWaitlist appends the settings that are not the default and, if the list ever began, how many entries wait.
+func appendWaitlist(b []byte, w holdfast.Waitlist) []byte {
+	normal := holdfast.DefaultWaitlist()
+	if w.Status != normal.Status {
+		b = appendText(b, "waitlist", string(w.Status))
+	}
+	if w.OfferSeconds > 0 && w.OfferSeconds != normal.OfferSeconds {
+		b = bsoncore.AppendInt64Element(b, "waitlistOfferSeconds", w.OfferSeconds)
+	}
+	if w.Fit != normal.Fit {
+		b = appendText(b, "waitlistFit", string(w.Fit))
+	}
+	if w.HasBegun {
+		b = bsoncore.AppendInt64Element(b, "waiting", w.Waiting)
+	}
+	return b
+}
+
+// AppendEntry appends the fields of an entry of a waiting list, except for its event and its position.
+func AppendEntry(b []byte, e *holdfast.WaitlistEntry) []byte {
+	b = bsoncore.AppendObjectIDElement(b, "_id", bson.ObjectID(e.ID))
+	b = appendText(appendID(b, "userId", e.UserID), "holder", e.Holder)
+	b = bsoncore.AppendInt64Element(b, "seats", e.Seats)
+	b = appendTexts(b, "categories", e.Categories)
+	b = appendText(b, "section", e.Section)
+	if e.Accessible > 0 {
+		b = bsoncore.AppendInt64Element(b, "accessibleSeats", e.Accessible)
+	}
+	b = appendText(b, "adjacent", string(e.Adjacent))
+	b = bsoncore.AppendStringElement(b, "status", string(e.Status))
+	b = appendID(b, "lockId", e.LockID)
+	b = appendTime(appendTime(b, "createdAt", e.CreatedAt), "updatedAt", e.UpdatedAt)
+	return AppendShopData(b, e.ShopData)
 }
 
 // AppendShopData appends the fields of a document, where they are not empty.
@@ -250,15 +290,20 @@ func hasSeats(seatIDs []string, section string) bool { return len(seatIDs) > 0 |
 
 // AppendSeats appends the named seats or the section of a lock or a booking, where it has them.
 func AppendSeats(b []byte, seatIDs []string, section string) []byte {
-	if len(seatIDs) > 0 {
-		var list int32
-		list, b = bsoncore.AppendArrayElementStart(b, "seatIds")
-		for i, id := range seatIDs {
-			b = bsoncore.AppendStringElement(b, strconv.Itoa(i), id)
-		}
-		b, _ = bsoncore.AppendArrayEnd(b, list)
+	return appendText(appendTexts(b, "seatIds", seatIDs), "section", section)
+}
+
+// appendTexts appends a list, unless it is empty.
+func appendTexts(b []byte, field string, texts []string) []byte {
+	if len(texts) == 0 {
+		return b
 	}
-	return appendText(b, "section", section)
+	list, b := bsoncore.AppendArrayElementStart(b, field)
+	for i, text := range texts {
+		b = bsoncore.AppendStringElement(b, strconv.Itoa(i), text)
+	}
+	b, _ = bsoncore.AppendArrayEnd(b, list)
+	return b
 }
 
 func appendText(b []byte, field, text string) []byte {

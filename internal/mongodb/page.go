@@ -31,6 +31,7 @@ type Filter struct {
 	Schema  bson.D // the collection's: corrupt documents are left out
 	Without bson.D // a projection of fields that are not read; nil: none
 	Large   bool   // documents may be large, so few are read at a time
+	Timed   bool   // documents are read with the database's clock; see WithNow
 	// Date is a date field that comes before the ID in the order; documents without it are left out. "" orders by the ID.
 	// Within has conditions on it. A page token of such a list is of its filter alone.
 	Date   string
@@ -81,6 +82,9 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 	pipeline := mongo.Pipeline{Match(In("_id", ids), filter.Match, filter.Within, filter.Schema), Sort(order...)}
 	if filter.Without != nil {
 		pipeline = append(pipeline, stage("$project", filter.Without))
+	}
+	if filter.Timed {
+		pipeline = append(pipeline, WithNow)
 	}
 	batch := options.Aggregate()
 	if filter.Large {

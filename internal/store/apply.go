@@ -113,6 +113,7 @@ func (s *Store) Apply(ctx context.Context, o mongodb.TxOptions, plans []EventPla
 		defer recorded() // the plans must not be read by a goroutine after the attempt
 		for _, write := range []func(context.Context, []EventPlan, []Applied) error{
 			s.writeLocks, s.insertLocks, s.writeBookings, s.insertBookings, s.writePayments,
+			s.insertEntries, s.writeEntries,
 		} {
 			if err := write(ctx, plans, applied); err != nil {
 				return nil, err
@@ -264,6 +265,27 @@ func (g *groups[W]) add(same W, id ID) {
 	g.count++
 }
 
+// groupsOf groups the writes of the plans, except those of a document that changes several times: each of its changes relies on the
+// one before.
+func groupsOf[W comparable](plans []EventPlan, writes func(EventPlan) []W, id func(*W) *ID) (equal groups[W]) {
+	times := map[ID]int{}
+	for _, p := range plans {
+		for _, w := range writes(p) {
+			times[*id(&w)]++
+		}
+	}
+	for _, p := range plans {
+		for _, w := range writes(p) {
+			own := *id(&w)
+			if times[own] == 1 {
+				*id(&w) = ID{}
+			}
+			equal.add(w, own)
+		}
+	}
+	return equal
+}
+
 func (g *groups[W]) statements(guard func([]ID, W) bson.D, update func(W) bson.D) []bson.D {
 	list := make([]bson.D, 0, len(g.order))
 	for _, w := range g.order {
@@ -327,25 +349,10 @@ func (s *Store) insertArray(ctx context.Context, collection string, docs *newDoc
 	return err
 }
 
-// writeBookings changes bookings by one command. Equal changes without lists share a statement, except those of a booking that changes
-// several times: each of its changes relies on the one before.
+// writeBookings changes bookings by one command. Equal changes without lists share a statement.
 func (s *Store) writeBookings(ctx context.Context, plans []EventPlan, _ []Applied) error {
-	var equal groups[inventory.BookingWrite]
-	times := map[ID]int{}
-	for _, p := range plans {
-		for _, w := range p.Bookings {
-			times[w.ID]++
-		}
-	}
-	for _, p := range plans {
-		for _, w := range p.Bookings {
-			same := w
-			if times[w.ID] == 1 {
-				same.ID = ID{}
-			}
-			equal.add(same, w.ID)
-		}
-	}
+	equal := groupsOf(plans, func(p EventPlan) []inventory.BookingWrite { return p.Bookings },
+		func(w *inventory.BookingWrite) *ID { return &w.ID })
 	return s.update(ctx, bookingsName, equal.statements(bookingGuard, bookingUpdate), equal.count)
 }
 

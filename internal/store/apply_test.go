@@ -125,6 +125,23 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			want: bson.M{"internal.rev": int64(1), "reference": "A", "metadata": nil},
 		},
 		{
+			name: "the settings of its waiting list", write: inventory.EventWrite{Fields: holdfast.EventChange{
+				Waitlist: pointer(holdfast.WaitlistOpen), OfferSeconds: pointer(int64(90)), WaitlistFit: pointer(holdfast.WaitlistStrict),
+			}},
+			want: bson.M{"internal.rev": int64(1), "waitlist": "OPEN", "waitlistOfferSeconds": int64(90), "waitlistFit": "STRICT"},
+		},
+		{
+			name: "its waiting list", write: inventory.EventWrite{List: &inventory.List{Seq: 4, Epoch: 1, Closing: true, Waiting: 3, Holds: true, CheckAt: date}},
+			want: bson.M{"internal.rev": int64(1), "internal.list": bson.D{field("seq", int64(4)), field("epoch", int64(1)), field("closing", true),
+				field("waiting", int64(3)), field("holds", true), field("checkAt", at(86_400_000))}},
+		},
+		{
+			name: "its waiting list, which nothing has to check any more", write: inventory.EventWrite{List: &inventory.List{Seq: 4}},
+			arrange: func(f fixture) { f.setEvent(field("internal.list", bson.D{field("seq", 3), field("checkAt", date)})) },
+			want: bson.M{"internal.rev": int64(1), "internal.list": bson.D{field("seq", int64(4)), field("epoch", int64(0)), field("closing", false),
+				field("waiting", int64(0)), field("holds", false)}},
+		},
+		{
 			name: "no limit", arrange: func(f fixture) { f.setEvent(field("maxSeatsPerUser", 4)) },
 			write: inventory.EventWrite{Fields: holdfast.EventChange{MaxSeatsPerUser: &none}},
 			want:  bson.M{"internal.rev": int64(1), "maxSeatsPerUser": nil},

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // startRecords encodes the changes of the plans while the writes before them are in flight. The function that it
@@ -98,7 +99,7 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 		c := &p.Changes[i]
 		change := holdfast.Change{
 			Type: c.Type, Revision: c.Revision, Origin: p.originOf(c.By), Lock: c.Lock, Booking: c.Booking, Payment: c.Payment,
-			Previous: c.Previous,
+			Previous: c.Previous, Entry: c.Entry,
 		}
 		var eventID ID
 		switch {
@@ -108,8 +109,13 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 		case c.Booked > 0:
 			b := p.BookedAt(c.Booked-1, a.Now)
 			change.Booking, eventID = &b, b.EventID
+		case c.Joined > 0:
+			entry := p.JoinedAt(c.Joined-1, a.Now).WaitlistEntry
+			change.Entry, eventID = &entry, entry.EventID
 		case c.Lock != nil:
 			eventID = c.Lock.EventID
+		case c.Entry != nil:
+			eventID = c.Entry.EventID
 		case c.Payment != nil:
 			eventID = c.Payment.EventID
 		default:
@@ -118,7 +124,7 @@ func (p EventPlan) records(a Applied) (records []*changes.Record) {
 		of(eventID).Add(&change)
 	}
 	for _, what := range told {
-		after := a.Event.Answer()
+		after := answerAt(a.Event.Event, a.Now)
 		by := p.ToldBy
 		if what == holdfast.ChangeEventSoldOut || what == holdfast.ChangeEventAvailable {
 			by = p.CountedBy
@@ -141,6 +147,9 @@ func (p EventPlan) eventChanges(a Applied) []holdfast.ChangeType {
 
 // originOf returns the origin of a command.
 func (p EventPlan) originOf(command int) holdfast.Origin {
+	if command == inventory.ByWaitlist {
+		return holdfast.Origin{Actor: "waitlist"}
+	}
 	if command < 0 || command >= len(p.Origins) {
 		return holdfast.Origin{}
 	}

@@ -24,17 +24,22 @@ type eventDoc struct {
 func (d eventDoc) event() holdfast.Event {
 	e := d.Event()
 	e.CreatedAt = createdAt(e.CreatedAt, d.ID)
+	if l := d.Internal.List; l != nil {
+		e.Waitlist.HasBegun, e.Waitlist.Waiting, e.Waitlist.Holds = true, l.Waiting, l.Holds
+	}
 	return e
 }
 
-// answer returns the event for a client.
-func (d eventDoc) answer() holdfast.Event { return d.event().Answer() }
+// answer returns the event for a client. It must have been read with the database's clock.
+func (d eventDoc) answer() holdfast.Event { return answerAt(d.event(), d.Now.Time) }
 
 // inventory returns the event for a decision.
 func (d eventDoc) inventory() inventory.Event {
 	own := d.Internal
 	seen := cmp.Or(d.Now.Time, d.UpdatedAt) // a write sets updatedAt
-	return inventory.Event{Event: d.event(), SeenAt: seen, Revision: own.Rev, Repairs: own.Repairs, SweptAtRev: own.SweptRev}
+	return inventory.Event{
+		Event: d.event(), SeenAt: seen, Revision: own.Rev, Repairs: own.Repairs, SweptAtRev: own.SweptRev, List: own.List.inventory(),
+	}
 }
 
 type lockDoc struct {

@@ -17,7 +17,8 @@ func (s *Store) SumAtMost(n int) { s.maxSummed = n }
 
 // Schemas are the schemas of the collections whose documents are checked in Go too.
 func Schemas() map[string]*mongodb.Schema {
-	return map[string]*mongodb.Schema{eventsName: &eventRules, locksName: &lockRules, bookingsName: &bookingRules, paymentsName: &paymentRules}
+	return map[string]*mongodb.Schema{eventsName: &eventRules, locksName: &lockRules, bookingsName: &bookingRules, paymentsName: &paymentRules,
+		entriesName: &entryRules}
 }
 
 // GuardHolds reports whether the guard of an event's write holds before it, as a condition of MongoDB, and after it, as a check in Go.
@@ -77,6 +78,7 @@ func ReadLock(t testing.TB, doc bson.Raw) (holdfast.Lock, bool) {
 func Decode() map[string]func(bson.Raw) error {
 	return map[string]func(bson.Raw) error{
 		eventsName: decodes[eventDoc], locksName: decodes[lockDoc], bookingsName: decodes[bookingDoc], paymentsName: decodes[paymentDoc],
+		entriesName: decodes[entryDoc],
 	}
 }
 

@@ -20,6 +20,7 @@ const (
 	heldAt   = internalName + ".heldAt"   // when HoldSeats held a seated event
 	writers  = internalName + ".writers"  // of an event: the processes of its last changes, if there are several
 	runID    = internalName + ".runId"    // the run that made the last change of a run; public in locks
+	listName = internalName + ".list"     // of an event: the state of its waiting list, once it was open or paused
 
 	lockRunID = "runId"
 
@@ -42,6 +43,7 @@ type eventInternal struct {
 	SweptRev *int64    `bson:"sweptRev"`
 	HeldAt   time.Time `bson:"heldAt"`
 	Writers  []int32   `bson:"writers"`
+	List     *listDoc  `bson:"list"`
 }
 
 type lockInternal struct {

@@ -64,7 +64,8 @@ func eventFields(rt *rapid.T, name string, planID holdfast.ID) bson.D {
 	optional("saleEndsAt", saleTimes[1], saleTimes[2])
 	optional("orphanRule", "REFUSE", "ALLOW")
 	optional("accessiblePolicy", "OPEN", "RESERVED")
-	optional("internal", bson.D{}, bson.D{field("rev", int32(0))}, bson.D{field("rev", 1.0)}, bson.D{field("rev", int64(7))})
+	optional("internal", bson.D{}, bson.D{field("rev", int32(0))}, bson.D{field("rev", 1.0)}, bson.D{field("rev", int64(7))},
+		bson.D{field("list", bson.D{field("waiting", int64(0))})}, bson.D{field("list", bson.D{field("waiting", 1.0)})})
 	return doc
 }
 

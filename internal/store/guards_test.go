@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"go.mongodb.org/mongo-driver/v2/bson"
+
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/store"
@@ -85,6 +87,11 @@ func TestApply_EventGuardAtLeastHolds(t *testing.T) {
 		{name: "less is sold than the total", plan: acquire, change: set("totalSeats", 7)},
 		{name: "available and oversold seats", plan: acquire, change: set("oversold", 1)},
 		{name: "the event is seated", plan: acquire, change: set("seatingPlanId", mongodb.NewID())},
+		{
+			name: "an entry waits", arrange: set("internal.list", bson.D{field("seq", 1), field("waiting", 0)}),
+			plan: acquire, change: set("internal.list.waiting", 1),
+		},
+		{name: "an entry of a new list waits", plan: acquire, change: set("internal.list", bson.D{field("seq", 1), field("waiting", 1)})},
 		{name: "the event is deleted", plan: acquire, change: func(f fixture) { f.remove("events", f.event) }},
 	})
 }
@@ -160,6 +167,7 @@ func TestApply_DriftIsSubtractedOnce(t *testing.T) {
 	checkGuards(t, []guardCase{
 		{name: "the first repair", plan: repair, change: fixes(1)},
 		{name: "another repair", arrange: fixes(1), plan: repair, change: fixes(2)},
+		{name: "an entry waits", plan: repair, change: func(f fixture) { f.setEvent(field("internal.list.waiting", 1)) }},
 	})
 }
 

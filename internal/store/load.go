@@ -30,7 +30,10 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 	if n.Union {
 		return s.loadUnion(ctx, eventID, n)
 	}
-	found := loaded{Known: known}
+	found := loaded{attempt: attempt{Known: known}}
+	if known.Event != nil {
+		found.Epoch = known.Event.List.Epoch
+	}
 	var err error
 	switch {
 	case eventID.IsZero() && len(n.Bookings) == 1:
@@ -45,9 +48,7 @@ func (s *Store) LoadKnowing(ctx context.Context, eventID ID, n inventory.Needs, 
 	case eventID.IsZero(), n.Apart:
 		err = s.loadEach(ctx, eventID, n, &found)
 	default:
-		if err = s.loadJoined(ctx, eventID, n, &found); err == nil && found.CorruptDue {
-			err = s.loadJoined(ctx, eventID, n, &found)
-		}
+		err = s.loadJoined(ctx, eventID, n, &found)
 	}
 	if err != nil {
 		return inventory.State{}, err
@@ -74,13 +75,24 @@ func (s *Store) EventsForDecision(ctx context.Context, eventIDs []ID) ([]invento
 	return events, err
 }
 
+// maxAttempts bounds the reads of loadJoined and loadEach. A corrupt lock and a corrupt entry need one more each, and so does a waiting
+// list that was closed since the event was cached.
+const maxAttempts = 5
+
 // loadJoined reads everything by one aggregation.
 func (s *Store) loadJoined(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
-	exists, err := s.aggregate(ctx, eventID, n.Seats, s.parts(eventID, n, found.CorruptDue), found)
-	if err == nil && !exists { // without the event, its locks may still exist
-		return s.loadEach(ctx, eventID, n, found)
+	for range maxAttempts {
+		exists, err := s.aggregate(ctx, eventID, n.Seats, s.parts(eventID, n, found.attempt), found)
+		if err == nil && !exists { // without the event, its locks may still exist
+			return s.loadEach(ctx, eventID, n, found)
+		}
+		next, isLast := found.next(n)
+		if err != nil || isLast {
+			return err
+		}
+		found.attempt = next
 	}
-	return err
+	return ErrStale // the list was closed again and again
 }
 
 func (s *Store) aggregate(ctx context.Context, eventID ID, withSeats bool, parts []part, found *loaded) (exists bool, err error) {
@@ -102,7 +114,7 @@ func (s *Store) aggregate(ctx context.Context, eventID ID, withSeats bool, parts
 	if err = s.db.RunCommand(ctx, command).Decode(&answer); mongodb.IsTooLarge(err) {
 		err = fmt.Errorf("%w: %w", ErrTooLarge, err)
 	}
-	*found = loaded{Known: found.Known, CorruptDue: found.CorruptDue}
+	*found = loaded{attempt: found.attempt}
 	if err != nil || len(answer.Cursor.First) == 0 {
 		return false, err
 	}
@@ -111,6 +123,17 @@ func (s *Store) aggregate(ctx context.Context, eventID ID, withSeats bool, parts
 
 // loadEach reads one part after the other, if there is no event to join the parts to, or they must not be joined.
 func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
+	found.WithoutCorruptDue = true
+	err := s.readEach(ctx, eventID, n, found)
+	if err == nil && found.CorruptEntry {
+		*found = loaded{attempt: found.attempt}
+		found.WithoutCorruptEntries = true
+		err = s.readEach(ctx, eventID, n, found)
+	}
+	return err
+}
+
+func (s *Store) readEach(ctx context.Context, eventID ID, n inventory.Needs, found *loaded) error {
 	exists := false
 	if !eventID.IsZero() {
 		doc, isThere, err := mongodb.First[bson.Raw](ctx, s.events(), append(found.readEvent(eventID, n.Seats), mongodb.WithNow))
@@ -123,7 +146,10 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 			}
 		}
 	}
-	for _, p := range s.parts(eventID, n, true) {
+	if needsEpoch(n) {
+		found.Epoch = found.Event.Internal.List.inventory().Epoch
+	}
+	for _, p := range s.parts(eventID, n, found.attempt) {
 		if !exists { // another document returns the time, because there is no event to do it
 			p.stages = append(p.stages, mongodb.WithNow)
 		}
@@ -143,6 +169,8 @@ func (s *Store) loadEach(ctx context.Context, eventID ID, n inventory.Needs, fou
 		found.Event.Now = found.Bookings[0].Now
 	} else if !exists && len(found.Payments) > 0 {
 		found.Event.Now = found.Payments[0].Now
+	} else if !exists && len(found.Entries) > 0 {
+		found.Event.Now = found.Entries[0].Now
 	}
 	return nil
 }
@@ -155,17 +183,20 @@ func addEvent(l *loaded, doc bson.Raw) error {
 	return err
 }
 
-// loadByLock reads a lock with its event and its live bookings.
+// loadByLock reads a lock with its event, its live bookings, and entries of a waiting list.
 func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded) error {
 	isLive := mongodb.Match(mongodb.In("status", holdfast.LiveStatuses()))
 	live := mongodb.JoinBy("live", bookingsName, "_id", "seatLockId", isLive)
 	parts := []part{
 		{as: "events", add: addEvent}, {as: "live", add: to(func(l *loaded) *[]bookingDoc { return &l.Live }, &bookingRules)},
 	}
-	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), mongo.Pipeline{
-		mongodb.Match(mongodb.Is("_id", n.Locks[0])),
-		mongodb.JoinBy("events", eventsName, "eventId", "_id"), live, withoutMaps, mongodb.WithNow,
-	})
+	pipeline := mongo.Pipeline{
+		mongodb.Match(mongodb.Is("_id", n.Locks[0])), mongodb.JoinBy("events", eventsName, "eventId", "_id"), live,
+	}
+	for _, p := range entriesByID(ID{}, n) {
+		pipeline, parts = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...)), append(parts, p)
+	}
+	doc, exists, err := mongodb.First[bson.Raw](ctx, s.snapshot(locksName), append(pipeline, withoutMaps, mongodb.WithNow))
 	if err != nil || !exists || !lockRules.Holds(doc) {
 		return err
 	}
@@ -177,7 +208,7 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	return found.decodeLists(doc, parts)
 }
 
-// loadByBooking reads a booking with its lock, the event of the lock, and payments. It looks up the lock by its ID
+// loadByBooking reads a booking with its lock, the event of the lock, payments, and entries of a waiting list. It looks up the lock by its ID
 // alone, because a booking may name no event, or another one than the lock's.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
 	err := s.readBooking(ctx, n, found)
@@ -196,7 +227,7 @@ func (s *Store) readBooking(ctx context.Context, n inventory.Needs, found *loade
 		mongodb.Match(mongodb.Is("_id", n.Bookings[0])), mongodb.JoinBy("locks", locksName, "seatLockId", "_id"),
 		mongodb.JoinBy("events", eventsName, "locks.eventId", "_id"),
 	}
-	parts := paymentParts(n)
+	parts := append(paymentParts(n), entriesByID(ID{}, n)...)
 	for _, p := range parts {
 		pipeline = append(pipeline, mongodb.Join(p.as, p.collection, p.stages...))
 	}

@@ -27,17 +27,44 @@ type loaded struct {
 	Holders   []lockDoc
 	Blocks    []lockDoc
 	Seats     seatsDoc // if it is needed
-	Known     Known    // the event as the caller has cached it
 	Taken     []takenDoc
 	Payments  []paymentDoc
+	Entries   []entryDoc
+	OpenOf    []entryDoc
+	Heads     []entryDoc
+	Waiting   []entryDoc
+	ToClose   []entryDoc
 
 	// Corrupt has the IDs of the documents that were left out because they are corrupt. Those of payments are also by
 	// their reference and part.
 	Corrupt        map[ID]bool
 	CorruptCharges map[inventory.PaymentKey]ID
 	// CorruptDue says that a due lock was left out because it is corrupt. There may be other due locks beyond the
-	// limit of the read, so the read has to be repeated with MongoDB leaving out corrupt locks.
-	CorruptDue bool
+	// limit of the read, so the read has to be repeated with MongoDB leaving out corrupt locks. CorruptEntry says the
+	// same of the entries that wait.
+	CorruptDue, CorruptEntry bool
+
+	attempt
+}
+
+// attempt is what a read relies on.
+type attempt struct {
+	Known Known // the event as the caller has cached it
+	Epoch int64 // of the event's waiting list
+	// With these, MongoDB leaves out corrupt locks and entries.
+	WithoutCorruptDue, WithoutCorruptEntries bool
+}
+
+// next returns what to rely on in a further read. isLast says that this one was right.
+func (l *loaded) next(n inventory.Needs) (next attempt, isLast bool) {
+	next = l.attempt
+	next.WithoutCorruptDue = next.WithoutCorruptDue || l.CorruptDue
+	next.WithoutCorruptEntries = next.WithoutCorruptEntries || l.CorruptEntry
+	if needsEpoch(n) {
+		next.Epoch = l.Event.Internal.List.inventory().Epoch
+	}
+	isLast = next.Epoch == l.Epoch && next.WithoutCorruptDue == l.WithoutCorruptDue && next.WithoutCorruptEntries == l.WithoutCorruptEntries
+	return next, isLast
 }
 
 // readEvent decodes the event that was read first.
@@ -142,6 +169,7 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 	l.fillLocks(&s, n)
 	l.fillDue(&s, n)
 	l.fillPayments(&s, n)
+	l.fillEntries(&s, n)
 	if n.Taken {
 		var taken int64
 		for _, t := range l.Taken {
@@ -165,7 +193,7 @@ func (l loaded) state(n inventory.Needs) inventory.State {
 func (l loaded) fillDue(s *inventory.State, n inventory.Needs) {
 	if n.NeedsDue() {
 		list := all(l.Due, func(d lockDoc) inventory.Lock { return *d.inventory() })
-		s.Due = &list
+		s.Due, s.DueUpTo = &list, n.Due
 	}
 	if len(n.DueOf) > 0 {
 		s.MoreDueOf = l.DueOfRead >= inventory.MaxReclaim

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// newDocuments are new locks or bookings as they are stored: the elements of a BSON array. Each document is encoded when it is
+// newDocuments are new locks, bookings or entries as they are stored: the elements of a BSON array. Each document is encoded when it is
 // added, because a hot event has thousands of them a second, and the driver takes several times as long.
 type newDocuments struct {
 	n     int
@@ -71,6 +71,9 @@ func (l *newDocuments) addLock(lock *holdfast.Lock) {
 	}
 	if isCustomers && lock.Key != "" {
 		b = bsoncore.AppendStringElement(b, "idempotencyKey", lock.Key)
+	}
+	if !lock.EntryID.IsZero() {
+		b = bsoncore.AppendObjectIDElement(b, entryField, bson.ObjectID(lock.EntryID))
 	}
 	b = changes.AppendSeats(b, lock.SeatIDs, lock.Section)
 	b = changes.AppendShopData(b, lock.ShopData)

@@ -20,8 +20,8 @@ type part struct {
 
 // parts returns the reads of everything except the event.
 // MongoDB takes about two milliseconds to plan a query that has a schema, so the process checks the documents. If
-// one of the due locks is corrupt, they are read again, withoutCorrupt.
-func (s *Store) parts(eventID ID, n inventory.Needs, withoutCorrupt bool) []part {
+// one of the due locks or of the entries that wait is corrupt, they are read again.
+func (s *Store) parts(eventID ID, n inventory.Needs, a attempt) []part {
 	var list []part
 	add := func(as, collection string, to func(*loaded, bson.Raw) error, stages ...bson.D) {
 		list = append(list, part{as, collection, stages, to})
@@ -52,7 +52,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs, withoutCorrupt bool) []part
 			holdingsOf(mongodb.And(ofEvent, s.notCorrupt()), n.Holdings)...)
 	}
 	if n.NeedsDue() {
-		add("due", locksName, addDue, dueOf(eventID, n, withoutCorrupt)...)
+		add("due", locksName, addDue, dueOf(eventID, n, a.WithoutCorruptDue)...)
 	}
 	if len(n.DueOf) > 0 {
 		add("dueOf", locksName, addDueOf, mongodb.Match(append(isDueOf(eventID), mongodb.In("userId", n.DueOf))...),
@@ -74,7 +74,7 @@ func (s *Store) parts(eventID ID, n inventory.Needs, withoutCorrupt bool) []part
 			mongodb.Match(ofEvent, mongodb.In("status", holdfast.TakingStatuses()), s.notCorrupt()),
 			mongodb.Group(nil, bson.E{Key: "seats", Value: mongodb.Sum(countedSeats)}))
 	}
-	return append(list, paymentParts(n)...)
+	return append(append(list, paymentParts(n)...), entryParts(eventID, n, a)...)
 }
 
 // dueOf reads the due locks of the event.
@@ -83,7 +83,7 @@ func dueOf(eventID ID, n inventory.Needs, withoutCorrupt bool) []bson.D {
 	if withoutCorrupt {
 		isDue = append(isDue, lockSchema)
 	}
-	if len(n.DueAmong) > 0 {
+	if n.Due == 0 {
 		return []bson.D{mongodb.Match(append(isDue, mongodb.In("_id", n.DueAmong))...)}
 	}
 	return []bson.D{mongodb.Match(isDue...), mongodb.Sort("expiresAt", "_id"), mongodb.Limit(n.Due)}

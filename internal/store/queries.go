@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/changes"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // ErrEventExists says that an event with the requested ID exists.
@@ -47,10 +48,18 @@ func (s *Store) insertEvent(ctx context.Context, e holdfast.Event) error {
 	if late := e.LatePayments; late != holdfast.DefaultLatePayments() {
 		doc = append(doc, bson.E{Key: "latePayments", Value: string(late.Policy)}, bson.E{Key: "latePaymentSeconds", Value: late.Seconds})
 	}
+	doc = append(doc, waitlistSet(e.Waitlist)...)
 	doc, _ = setShopData(doc, nil, e.ShopData)
-	doc, err := s.seatedFields(ctx, doc, e)
+	doc, own, err := s.seatedFields(ctx, doc, e)
 	if err != nil {
 		return err
+	}
+	if status := e.Waitlist.Status; status == holdfast.WaitlistOpen || status == holdfast.WaitlistPaused {
+		e.Waitlist.HasBegun = true
+		own = append(own, bson.E{Key: "list", Value: newList(inventory.List{})})
+	}
+	if len(own) > 0 {
+		doc = append(doc, bson.E{Key: internalName, Value: own})
 	}
 	_, err = s.events().InsertOne(ctx, doc)
 	if mongodb.IsDuplicate(err, mongodb.ByID) {
@@ -99,7 +108,7 @@ func (s *Store) Event(ctx context.Context, id ID) (holdfast.Event, error) {
 
 // Events lists events by ID or, with a time, by their date, and returns the token of the next page.
 func (s *Store) Events(ctx context.Context, f holdfast.EventFilter, page holdfast.Page) ([]holdfast.Event, string, error) {
-	filter := mongodb.Filter{Indexed: true, Schema: eventSchema, Without: noMap}
+	filter := mongodb.Filter{Indexed: true, Schema: eventSchema, Without: noMap, Timed: true}
 	if f.Status != "" {
 		filter.Match = sameStatus(f.Status)
 	}
@@ -311,6 +320,7 @@ func (s *Store) summaries(ctx context.Context, filter bson.D, limit int) ([]Even
 	return mongodb.AtSnapshot(ctx, s.db, func(ctx context.Context) ([]EventSummary, error) {
 		docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 			mongodb.Match(filter, eventSchema), {{Key: "$sort", Value: bson.D{{Key: "_id", Value: -1}}}}, mongodb.Limit(limit), withoutMap,
+			mongodb.WithNow,
 		})
 		if err != nil {
 			return nil, err

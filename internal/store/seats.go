@@ -239,9 +239,9 @@ func (k Known) mapUnless() []bson.D {
 }
 
 // seatedFields adds its rules to a new event. To a seated event it also adds the fields that an unseated one does
-// not have, and the map of the hall without locks. A capacity that the event does not name is the plan's. It refuses
-// with CodeSeatingPlanNotFound.
-func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) (bson.D, error) {
+// not have, and returns those of its sub-document, with the map of the hall without locks. A capacity that the event
+// does not name is the plan's. It refuses with CodeSeatingPlanNotFound.
+func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) (_, own bson.D, err error) {
 	if rule := e.Seating.OrphanRule; rule != "" {
 		doc = append(doc, bson.E{Key: "orphanRule", Value: string(rule)})
 	}
@@ -249,11 +249,11 @@ func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) 
 		doc = append(doc, bson.E{Key: "accessiblePolicy", Value: string(policy)})
 	}
 	if e.Seating.PlanID.IsZero() {
-		return doc, nil
+		return doc, nil, nil
 	}
 	hall, err := s.halls(mongodb.WithoutTx(ctx), e.Seating.PlanID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	free := seatsDoc{Sections: e.Sections}.empty(hall)
 	for n := range doc {
@@ -265,8 +265,7 @@ func (s *Store) seatedFields(ctx context.Context, doc bson.D, e holdfast.Event) 
 	if sections := free.Capacities(); len(sections) > 0 {
 		doc = append(doc, bson.E{Key: sectionsField, Value: newSections(sections)})
 	}
-	own := bson.D{{Key: "rev", Value: int64(0)}, {Key: "map", Value: mapDoc(free)}}
-	return append(doc, bson.E{Key: internalName, Value: own}), nil
+	return doc, bson.D{{Key: "rev", Value: int64(0)}, {Key: "map", Value: mapDoc(free)}}, nil
 }
 
 // mapDoc returns the stored map of an occupancy.

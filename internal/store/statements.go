@@ -19,9 +19,9 @@ func eventGuard(id ID, w inventory.EventWrite) bson.D {
 	is := mongodb.Is("_id", id)
 	switch before := w.IfUnchanged; {
 	case w.Drift != nil:
-		return mongodb.And(is, numberOrAbsent(fixes, w.Drift.Repairs), quiet(*w.Drift))
+		return mongodb.And(is, numberOrAbsent(fixes, w.Drift.Repairs), quiet(*w.Drift), noneWaits)
 	case before == nil:
-		return mongodb.And(is, unseated, onSaleForAll, sameSale(w.SaleStartsAt, w.SaleEndsAt),
+		return mongodb.And(is, unseated, onSaleForAll, sameSale(w.SaleStartsAt, w.SaleEndsAt), noneWaits,
 			bson.D{{Key: "availableSeats", Value: bson.D{{Key: "$gte", Value: w.AtLeast}}}})
 	default:
 		return mongodb.And(is, numberOrAbsent(rev, before.Revision), mongodb.Is("totalSeats", before.TotalSeats),
@@ -137,6 +137,7 @@ func eventUpdate(w inventory.EventWrite) any {
 	if c := w.Fields; c.SeatingPlanID != nil {
 		set = append(set, bson.E{Key: planField, Value: *c.SeatingPlanID})
 	}
+	set = append(set, listSet(w)...)
 	if w.ShopData != nil {
 		set, unset = setShopData(set, unset, *w.ShopData)
 	}

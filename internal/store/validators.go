@@ -34,13 +34,14 @@ var eventRules = mongodb.Schema{
 		mongodb.DateField(saleStart), mongodb.DateField(saleEnd),
 		mongodb.TextField("latePayments"), countOrNone.Field("latePaymentSeconds"),
 		mongodb.TextField("orphanRule"), mongodb.TextField("accessiblePolicy"),
+		mongodb.TextField("waitlist"), countOrNone.Field("waitlistOfferSeconds"), mongodb.TextField("waitlistFit"),
 		mongodb.ListOf(mongodb.DocumentOf(mongodb.TextField("key"), countOfSeats.Field("capacity"))).Field(sectionsField),
 		mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"), mongodb.TextField(shopReference), metadataRule,
 		mongodb.DocumentOf(
 			mongodb.WholeField("rev"), mongodb.WholeField("fixes"), mongodb.WholeField("fence"), mongodb.WholeField("sweptRev"),
 			mongodb.DateField("heldAt"), mongodb.DateField("archivedAt"),
 			mongodb.ListOf(mongodb.WholeIn(math.MinInt32, math.MaxInt32)).Field("writers"),
-			mongodb.TextField("runId"),
+			mongodb.TextField("runId"), listRule.Field("list"),
 		).Field(internalName),
 	},
 }
@@ -59,6 +60,7 @@ var lockRules = mongodb.Schema{
 		mongodb.DateField("expiresAt"), mongodb.TextField("idempotencyKey"), mongodb.TextField("requestHash"),
 		mongodb.ObjectIDField("bookingId"), mongodb.DateField("createdAt"), mongodb.DateField("updatedAt"),
 		mongodb.TextsField(seatIDsField), mongodb.TextField(sectionField), mongodb.TextField("endedBy"), mongodb.TextField(lockRunID),
+		mongodb.ObjectIDField(entryField),
 		mongodb.TextField(shopReference), metadataRule,
 		mongodb.DocumentOf(mongodb.WholeField("rev"), mongodb.BoolField("block")).Field(internalName),
 	},

@@ -34,6 +34,7 @@ func TestValidators(t *testing.T) {
 	lock := bson.D{{Key: "eventId", Value: mongodb.NewID()}, {Key: "seats", Value: int64(2)}, {Key: "status", Value: "ACTIVE"},
 		{Key: "expiresAt", Value: date}}
 	booking := bson.D{field("seatLockId", mongodb.NewID()), field("status", "PAYMENT_PENDING"), field("paymentExpiresAt", date)}
+	entry := bson.D{field("eventId", mongodb.NewID()), field("seats", 50), field("status", "WAITING")}
 	foreign := append(bson.D{field("user", mongodb.NewID()), field("event", mongodb.NewID()), field("seats", bson.A{"2"})},
 		booking...)
 	null := bson.Null{}
@@ -74,6 +75,13 @@ func TestValidators(t *testing.T) {
 		{"bookings", with(booking, "metadata", bson.D{field("a", null)}), false},
 		{"bookings", with(booking, "metadata", bson.D{field("a", bson.D{})}), false},
 		{"bookings", with(booking, "seatLockId", "x"), false}, {"bookings", with(booking, "status", "PAID"), false},
+		{"events", with(event, "waitlist", "ajar"), true}, {"events", with(event, "waitlist", 1), false},
+		{"events", with(event, "waitlistOfferSeconds", 0.5), false}, {"events", with(event, "internal", bson.D{field("list", "x")}), false},
+		{"events", with(event, "internal", bson.D{field("list", bson.D{field("waiting", -1)})}), false},
+		{"seatlocks", with(lock, "waitlistEntryId", mongodb.NewID()), true}, {"seatlocks", with(lock, "waitlistEntryId", "x"), false},
+		{"waitlist", entry, true}, {"waitlist", with(entry, "seats", 51), false}, {"waitlist", with(entry, "status", "ACTIVE"), false},
+		{"waitlist", with(entry, "eventId", nil), false}, {"waitlist", with(entry, "lockId", null), false},
+		{"waitlist", with(entry, "internal", bson.D{field("wish", 2)}), false},
 	} {
 		if _, err := w.DB.Collection(c.collection).InsertOne(t.Context(), c.doc); (err == nil) != c.allowed {
 			t.Errorf("%s %v: %v; allowed: %t", c.collection, c.doc, err, c.allowed)
@@ -117,11 +125,13 @@ func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 	checked, decode := map[bool]int{}, store.Decode()
 	for collection, doc := range map[string]bson.D{
 		"events": {field("totalSeats", 10), field("availableSeats", 8), field("oversold", 0), field("eventDate", date), field("status", "CLOSED"),
-			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1)}),
-			field("reference", "r"), field("metadata", bson.D{field("k", "v")})},
+			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1), field("list",
+				bson.D{field("seq", 1), field("epoch", 1), field("closing", true), field("waiting", 1), field("holds", true), field("checkAt", date)})}),
+			field("reference", "r"), field("metadata", bson.D{field("k", "v")}), field("waitlist", "OPEN"), field("waitlistOfferSeconds", 60),
+			field("waitlistFit", "STRICT")},
 		"seatlocks": {field("eventId", mongodb.NewID()), field("userId", mongodb.NewID()), field("seats", 1), field("status", "ACTIVE"),
 			field("expiresAt", date), field("seatIds", bson.A{"a"}), field("section", ""), field("idempotencyKey", "k"),
-			field("reference", ""), field("metadata", bson.D{})},
+			field("reference", ""), field("metadata", bson.D{}), field("waitlistEntryId", mongodb.NewID())},
 		"bookings": {field("seatLockId", mongodb.NewID()), field("event", mongodb.NewID()), field("status", "PAYMENT_PENDING"),
 			field("seats", 2), field("paymentExpiresAt", date), field("late", true), field("internal", bson.D{field("rev", 1),
 				field("payments", bson.A{bson.D{field("id", mongodb.NewID()), field("status", "ACCEPTED"), field("amount", 5)}}),
@@ -131,6 +141,11 @@ func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 				field("id", mongodb.NewID()), field("amount", 5), field("reason", "other"), field("status", "DUE"), field("refundReference", "r"),
 				field("createdAt", date), field("key", "k"),
 			}})},
+		"waitlist": {field("eventId", mongodb.NewID()), field("userId", mongodb.NewID()), field("holder", "h"), field("seats", 2),
+			field("categories", bson.A{"c"}), field("section", "s"), field("accessibleSeats", 1), field("adjacent", "REQUIRED"),
+			field("status", "OFFERED"), field("lockId", mongodb.NewID()), field("createdAt", date), field("updatedAt", date),
+			field("reference", ""), field("metadata", bson.D{}), field("internal", bson.D{field("rev", 1), field("seq", 1), field("epoch", 1),
+				field("wish", "02|s|1|REQUIRED|c")})},
 	} {
 		schema, copies := store.Schemas()[collection], w.DB.Collection("copies of "+collection) // without indexes, which refuse lists
 		holds, docs := map[string]bool{}, []any{}

@@ -17,7 +17,7 @@ func (w EventWrite) HeldBefore(after Event) bool {
 	before := w.IfUnchanged
 	if before == nil {
 		return after.Status == holdfast.OnSale && after.SaleStartsAt.Equal(w.SaleStartsAt) && after.SaleEndsAt.Equal(w.SaleEndsAt) &&
-			after.MaxSeatsPerUser == 0 && after.Seating.PlanID.IsZero() && available >= w.AtLeast
+			after.MaxSeatsPerUser == 0 && after.Seating.PlanID.IsZero() && after.List.Waiting == 0 && available >= w.AtLeast
 	}
 	return after.Revision == before.Revision+w.raise() &&
 		after.TotalSeats == before.TotalSeats && available == before.AvailableSeats && oversold == before.Oversold &&
