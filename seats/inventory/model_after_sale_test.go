@@ -109,6 +109,7 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 	if !ok {
 		return refused("VALIDATION_FAILED")
 	}
+	m.offersFirst()
 	if o := m.mayHold(lock.UserID, c.Seats, c.Seats-lock.Seats, lock.ID); o.code != "" {
 		return o
 	}
@@ -120,10 +121,6 @@ func (m *model) changeBooking(c inventory.ChangeBooking) outcome {
 	}
 	if !m.wishes.fits(c.Wish) {
 		return refused("VALIDATION_FAILED")
-	}
-	m.offersFirst()
-	if o := m.mayHold(lock.UserID, c.Seats, c.Seats-lock.Seats, lock.ID); o.code != "" {
-		return o
 	}
 	found, refusal := m.wishes.find(c.Wish, c.Seats, lock)
 	if refusal.code != "" {
@@ -256,9 +253,6 @@ func (m *model) sell(c inventory.Sell) outcome {
 		return refused("EVENT_NOT_ON_SALE")
 	case c.Charge.Reference != "" && m.payments[keyOf(c.Charge)] != nil:
 		return refused("PAYMENT_REFERENCE_USED")
-	}
-	if o := m.mayHold(c.UserID, c.Seats, c.Seats, ID{}); o.code != "" {
-		return o
 	}
 	m.offersFirst()
 	if o := m.mayHold(c.UserID, c.Seats, c.Seats, ID{}); o.code != "" {

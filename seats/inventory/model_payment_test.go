@@ -223,8 +223,11 @@ func (m *model) acceptCode(b *holdfast.Booking) holdfast.PaymentReason {
 			return "seats_gone"
 		}
 	}
-	held, _ := m.holding(previous.UserID)
 	has := previous.Status == "ACTIVE"
+	if !has {
+		m.offersFirst()
+	}
+	held, _ := m.holding(previous.UserID)
 	more := previous.Seats
 	if has && !m.isDue(previous.ExpiresAt) {
 		more = 0

@@ -385,13 +385,28 @@ func (d *decision) wishOf(e *Entry) wished {
 	w, known := d.list.wishes[e.Wish]
 	if !known {
 		var refusal *holdfast.Error
-		if w, refusal = d.entryInHall(e.EntryWish); refusal != nil {
+		if w, refusal = d.entryInHall(d.inPresentPlan(e.EntryWish)); refusal != nil {
 			w = wished{}
 		}
 		if d.list.wishes == nil {
 			d.list.wishes = map[string]wished{}
 		}
 		d.list.wishes[e.Wish] = w
+	}
+	return w
+}
+
+// inPresentPlan returns a wish without the categories that the event's plan does not have any more, unless it would have none then.
+func (d *decision) inPresentPlan(w holdfast.EntryWish) holdfast.EntryWish {
+	if !d.isSeated() {
+		return w
+	}
+	present := slices.DeleteFunc(slices.Clone(w.Categories), func(key string) bool {
+		_, found := d.state.Seats.Hall().FindCategory(key)
+		return !found
+	})
+	if len(present) > 0 {
+		w.Categories = present
 	}
 	return w
 }

@@ -27,6 +27,7 @@ func (m *seatModel) changeSeats(c inventory.ChangeSeats) outcome {
 	if m.event == nil {
 		return refused("EVENT_NOT_FOUND")
 	}
+	m.offersFirst()
 	held, _ := m.holding(lock.UserID)
 	if most := m.rules.MaxSeatsPerLock; most > 0 && c.Seats > lock.Seats && c.Seats > most {
 		return refused("SEAT_LIMIT_REACHED")

@@ -280,9 +280,6 @@ func (m *seatModel) acquire(c inventory.Acquire) outcome {
 	if expires.After(m.now.Add(m.rules.MaxLockTTL)) {
 		return refused("VALIDATION_FAILED")
 	}
-	if o := m.limits(c); o.code != "" {
-		return o
-	}
 	m.offersFirst()
 	if o := m.limits(c); o.code != "" { // with what the customer has got as an offer
 		return o
