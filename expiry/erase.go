@@ -21,10 +21,10 @@ type Eraser struct {
 }
 
 // Erased counts the documents that a call has changed.
-type Erased struct{ Locks, Bookings int }
+type Erased struct{ Locks, Bookings, Entries int }
 
 // Erase erases a user or, unless holder is "", a holder. It ends what is due first. It refuses with HOLDS_SEATS while the
-// customer has a lock or an open booking that is not due, with USER_NOT_FOUND if there never was such a user, and with
+// customer has a lock, an open booking or an open entry that is not due, with USER_NOT_FOUND if there never was such a user, and with
 // VALIDATION_FAILED. After OUTCOME_UNKNOWN, which is also the answer if ctx ends, a part is erased: call it again.
 //
 // A lock that a request of the user acquires at the same time may stay as it is. The next call erases it.
@@ -47,8 +47,8 @@ func (e *Eraser) Erase(ctx context.Context, user holdfast.ID, holder string) (er
 }
 
 func errUnfinished(so Erased, cause error) error {
-	return holdfast.Refuse(holdfast.CodeOutcomeUnknown, "%d locks and %d bookings were changed, and others are left. Ask again to continue.",
-		so.Locks, so.Bookings).By(cause)
+	return holdfast.Refuse(holdfast.CodeOutcomeUnknown, "%d locks, %d bookings and %d entries were changed, and others are left. "+
+		"Ask again to continue.", so.Locks, so.Bookings, so.Entries).By(cause)
 }
 
 func (e *Eraser) erase(ctx context.Context, of store.Customer) (erased Erased, err error) {
@@ -69,9 +69,12 @@ func (e *Eraser) erase(ctx context.Context, of store.Customer) (erased Erased, e
 			pass.Bookings, err = s.EraseBookings(ctx, of, batch)
 		}
 		if err == nil {
+			pass.Entries, err = s.EraseEntries(ctx, of, batch)
+		}
+		if err == nil {
 			_, err = s.ErasePayments(ctx, of, batch)
 		}
-		erased.Locks, erased.Bookings = erased.Locks+pass.Locks, erased.Bookings+pass.Bookings
+		erased = Erased{erased.Locks + pass.Locks, erased.Bookings + pass.Bookings, erased.Entries + pass.Entries}
 		if err != nil {
 			return erased, err
 		}
@@ -123,6 +126,9 @@ func (e *Eraser) endDue(ctx context.Context, of store.Customer) error {
 
 func (e *Eraser) refuseLive(ctx context.Context, of store.Customer) error {
 	holds, err := e.Sweeper.Pipeline.Store().HoldsLock(ctx, of)
+	if err == nil && !holds {
+		holds, err = e.Sweeper.Pipeline.Store().HoldsEntry(ctx, of)
+	}
 	if err == nil && holds {
 		return errHoldsSeats()
 	}
@@ -131,5 +137,5 @@ func (e *Eraser) refuseLive(ctx context.Context, of store.Customer) error {
 
 func errHoldsSeats() error {
 	return holdfast.Refuse(holdfast.CodeHoldsSeats,
-		"The customer has locks or open bookings. Release or cancel them first, or wait for their end.")
+		"The customer has locks, open bookings or open entries of waiting lists. End them first, or wait for their end.")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 )
 
-// Retention removes old ended locks, with their ended bookings and idempotency keys.
+// Retention removes old ended locks, with their ended bookings and idempotency keys, and entries of waiting lists.
 type Retention struct {
 	Store *store.Store
 	Batch int // locks in one transaction
@@ -53,10 +53,14 @@ func (r *Retention) Run(ctx context.Context, age time.Duration, log *slog.Logger
 		}
 		return nil
 	})
-	if report.Found > 0 {
+	entries := 0
+	if err == nil {
+		entries, err = r.Store.PurgeEntries(ctx, before, r.Batch)
+	}
+	if report.Found+entries > 0 {
 		log.InfoContext(ctx, fmt.Sprintf("[RETENTION JOB] Removed %d ended locks and %d ended bookings", report.Applied, bookings),
 			slog.Int("found", report.Found), slog.Int("applied", report.Applied),
-			slog.Int("skipped", report.Skipped), slog.Int("bookings", bookings))
+			slog.Int("skipped", report.Skipped), slog.Int("bookings", bookings), slog.Int("entries", entries))
 	}
 	return report, err
 }

@@ -120,5 +120,5 @@ func (a *api) registerErasureRoutes() {
 
 func (a *api) erase(ctx context.Context, user holdfast.ID, holder string) (*found[erasedBody], error) {
 	erased, err := a.Eraser.Erase(ctx, user, holder)
-	return &found[erasedBody]{Body: erasedBody{Locks: erased.Locks, Bookings: erased.Bookings}}, err
+	return &found[erasedBody]{Body: erasedBody{Locks: erased.Locks, Bookings: erased.Bookings, Entries: erased.Entries}}, err
 }

@@ -23,7 +23,8 @@ type counter struct {
 
 // begin counts the seats of an event without locks.
 func (c *counter) begin(event holdfast.Event, free *seating.Occupancy) error {
-	*c = counter{report: holdfast.EventReport{EventID: event.ID, SeatCounts: holdfast.SeatCounts{Total: event.TotalSeats}}}
+	*c = counter{report: holdfast.EventReport{EventID: event.ID, SeatCounts: holdfast.SeatCounts{Total: event.TotalSeats},
+		Waiting: event.Waitlist.Waiting}}
 	if free == nil {
 		return nil
 	}
@@ -50,23 +51,33 @@ func (c *counter) begin(event holdfast.Event, free *seating.Occupancy) error {
 
 // add counts the seats of a lock.
 func (c *counter) add(lock holdfast.Lock, state holdfast.SeatState) {
-	c.report.Add(state, lock.Seats)
+	isOffer := state == holdfast.SeatLocked && !lock.EntryID.IsZero()
+	count(&c.report.SeatCounts, isOffer, state, lock.Seats)
 	if c.hall == nil {
 		return
 	}
 	for _, id := range lock.SeatIDs {
 		if at, found := c.hall.Find(id); found {
-			c.addIn(at.Section, c.hall.Seat(at).Category, state, 1)
+			c.addIn(at.Section, c.hall.Seat(at).Category, isOffer, state, 1)
 		}
 	}
 	if n, found := generalAdmission(c.hall, lock); found {
-		c.addIn(n, c.hall.Sections()[n].Category, state, lock.Seats)
+		c.addIn(n, c.hall.Sections()[n].Category, isOffer, state, lock.Seats)
 	}
 }
 
-func (c *counter) addIn(section, category int, state holdfast.SeatState, n int64) {
-	c.report.Sections[section].Add(state, n)
-	c.report.Categories[category].Add(state, n)
+func (c *counter) addIn(section, category int, isOffer bool, state holdfast.SeatState, n int64) {
+	count(&c.report.Sections[section].SeatCounts, isOffer, state, n)
+	count(&c.report.Categories[category].SeatCounts, isOffer, state, n)
+}
+
+// count counts n seats that have a state. Those of an offer of the waiting list are counted apart.
+func count(in *holdfast.SeatCounts, isOffer bool, state holdfast.SeatState, n int64) {
+	if isOffer {
+		in.Offered += n
+		return
+	}
+	in.Add(state, n)
 }
 
 // generalAdmission finds the section of general admission that a lock has seats in.

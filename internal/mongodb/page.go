@@ -8,6 +8,7 @@ import (
 	"errors"
 	"hash/crc32"
 	"math"
+	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
@@ -55,10 +56,11 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 			return nil, "", err
 		}
 	}
-	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
-		return nil, "", holdfast.RefuseInput("query.pageSize", "pageSize must be between 1 and %d.", holdfast.MaxPageSize)
+	size, err := sizeOf(page)
+	if err != nil {
+		return nil, "", err
 	}
-	size, order, after := cmp.Or(page.Size, holdfast.DefaultPageSize), filter.order(), And(filter.Within, last.before(filter.Date))
+	order, after := filter.order(), And(filter.Within, last.before(filter.Date))
 	// An index has the IDs of the page, so that MongoDB fetches no other documents.
 	first := mongo.Pipeline{Match(filter.Match, after), Sort(order...), Limit(size + 1), Only(order...)}
 	if !filter.Indexed {
@@ -98,6 +100,38 @@ func List[T any](ctx context.Context, c *mongo.Collection, filter Filter, page h
 		next = filter.writeToken(end)
 	}
 	return items, next, nil
+}
+
+func sizeOf(page holdfast.Page) (int, error) {
+	if page.Size < 0 || page.Size > holdfast.MaxPageSize {
+		return 0, holdfast.RefuseInput("query.pageSize", "pageSize must be between 1 and %d.", holdfast.MaxPageSize)
+	}
+	return cmp.Or(page.Size, holdfast.DefaultPageSize), nil
+}
+
+// PageOf reads a page of a pipeline's documents, for lists in an order of their own. The pipeline begins after the page's token. isMore
+// says that others follow.
+func PageOf(ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, page holdfast.Page) (docs []bson.Raw, isMore bool, err error) {
+	size, err := sizeOf(page)
+	if err != nil {
+		return nil, false, err
+	}
+	ctx, end, err := readAfter(ctx, c.Database().Client())
+	if err != nil {
+		return nil, false, err
+	}
+	defer end()
+	cursor, err := c.Aggregate(ctx, append(pipeline, Limit(size+1)))
+	if err != nil {
+		return nil, false, err
+	}
+	defer cursor.Close(context.WithoutCancel(ctx))
+	for read := 0; cursor.Next(ctx); docs = append(docs, slices.Clone(cursor.Current)) {
+		if read += len(cursor.Current); len(docs) == size || read > maxPageBytes && len(docs) > 0 {
+			return docs, true, nil
+		}
+	}
+	return docs, false, cursor.Err()
 }
 
 // position is the place of a document in the order of a list.

@@ -26,6 +26,7 @@ var (
 type OverEvent struct {
 	ID       ID
 	IsOpen   bool // it has an ACTIVE lock or an open booking, or is oversold
+	Waits    bool // its waiting list has to be closed first
 	revision int64
 }
 
@@ -37,14 +38,15 @@ type OverEvent struct {
 func (s *Store) OverEvents(ctx context.Context, age time.Duration, after ID, limit int) ([]OverEvent, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 		mongodb.Match(notArchived, isOver(age), behind(after), eventSchema),
-		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.Only(rev, "oversold"),
+		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.Only(rev, "oversold", listWaiting),
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)
 	}
 	open, err := s.openAmong(ctx, all(docs, func(d eventDoc) ID { return d.ID }))
 	return all(docs, func(d eventDoc) OverEvent {
-		return OverEvent{ID: d.ID, IsOpen: open[d.ID] || d.Oversold > 0, revision: d.Internal.Rev}
+		return OverEvent{ID: d.ID, IsOpen: open[d.ID] || d.Oversold > 0, Waits: d.Internal.List.inventory().Waiting > 0,
+			revision: d.Internal.Rev}
 	}), mongodb.Translate(err)
 }
 
@@ -77,10 +79,10 @@ func (s *Store) openAmong(ctx context.Context, eventIDs []ID) (map[ID]bool, erro
 	return found, nil
 }
 
-// Archive marks an event that is not open, unless it has changed since OverEvents read it. The update is in a
+// Archive marks an event that is not open and has no entry that waits, unless it has changed since OverEvents read it. The update is in a
 // transaction only because a transaction ends an abandoned transaction that holds the event.
 func (s *Store) Archive(ctx context.Context, event OverEvent, age time.Duration) (archived bool, err error) {
-	unchanged := mongodb.And(mongodb.Is("_id", event.ID), numberOrAbsent(rev, event.revision), isOver(age))
+	unchanged := mongodb.And(mongodb.Is("_id", event.ID), numberOrAbsent(rev, event.revision), isOver(age), noneWaits)
 	mark := bson.D{{Key: "$currentDate", Value: bson.D{{Key: archivedAt, Value: true}}}}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (bool, error) {
 		result, err := s.events().UpdateOne(ctx, unchanged, mark)

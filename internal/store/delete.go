@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// DeleteEvent removes an event without locks, blocks and bookings, together with a request to cancel it and with the
+// DeleteEvent removes an event without locks, blocks, bookings and entries of its waiting list, together with a request to cancel it and with the
 // idempotency key of its creation. It refuses with CodeEventNotFound or CodeEventHasLocks; refusals are confirmed. For other
 // errors see mongodb.InTx.
 func (s *Store) DeleteEvent(ctx context.Context, id ID) error {
@@ -23,7 +23,7 @@ func (s *Store) DeleteEvent(ctx context.Context, id ID) error {
 	return err
 }
 
-// deleteEvent removes the event before it reads: whatever makes a lock writes the event, so of the two transactions one begins
+// deleteEvent removes the event before it reads: whatever makes a lock or an entry writes the event, so of the two transactions one begins
 // again. A booking needs a lock.
 func (s *Store) deleteEvent(ctx context.Context, id ID) error {
 	raw, err := s.events().FindOneAndDelete(ctx, mongodb.Is("_id", id), options.FindOneAndDelete().SetProjection(noMap)).Raw()
@@ -43,13 +43,15 @@ func (s *Store) deleteEvent(ctx context.Context, id ID) error {
 	}{
 		{s.locks(), mongodb.And(mongodb.Is("eventId", id), notLifted)}, // a block that was lifted does not count
 		{s.bookings(), mongodb.Is("eventId", id)}, {s.bookings(), mongodb.Is(sourceEvent, id)},
+		{s.entries(), mongodb.Is("eventId", id)},
 	} {
 		n, err := of.collection.CountDocuments(ctx, of.filter, upTo(1))
 		if err != nil {
 			return err
 		}
 		if n > 0 {
-			return holdfast.Refuse(holdfast.CodeEventHasLocks, "The event has locks, blocked seats or bookings. Close or cancel it instead.")
+			return holdfast.Refuse(holdfast.CodeEventHasLocks,
+				"The event has locks, blocked seats, bookings or entries of its waiting list. Close or cancel it instead.")
 		}
 	}
 	if _, err := s.cancellations().DeleteOne(ctx, mongodb.Is("_id", id)); err != nil {

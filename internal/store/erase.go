@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// This file erases what locks, bookings and payments say about a customer. The documents themselves say what is left to
+// This file erases what locks, bookings, payments and entries of waiting lists say about a customer. The documents themselves say what is left to
 // erase, so what was interrupted is continued by the same calls.
 
 // LocksToEnd returns up to limit ACTIVE locks of a customer that are due, by ID, after a position.
@@ -148,6 +148,31 @@ func (s *Store) ErasePayments(ctx context.Context, c Customer, batch int) (int, 
 			return 0, err
 		}
 		return int(result.ModifiedCount), nil
+	})
+}
+
+// HoldsEntry reports whether a customer has an entry that waits, or has an offer.
+func (s *Store) HoldsEntry(ctx context.Context, c Customer) (bool, error) {
+	open, err := s.listedEntries(ctx, withoutMetadata(entryRules), mongodb.Is("userId", c.ID), mongodb.In("status", openEntries), c.own())
+	return slices.ContainsFunc(open, listedEntry.isOpen), mongodb.Translate(err)
+}
+
+// EraseEntries erases the customer in its entries of waiting lists, and returns their number. It leaves those that are open. There are no
+// records of it.
+func (s *Store) EraseEntries(ctx context.Context, c Customer, batch int) (int, error) {
+	filter := mongodb.And(mongodb.Is("userId", c.ID), c.toErase())
+	return s.erase(ctx, s.entries(), filter, batch, func(ctx context.Context, filter bson.D) (int, error) {
+		docs, err := s.listedEntries(ctx, withoutMetadata(entryRules), filter)
+		var over []ID
+		for _, d := range docs {
+			if !d.isOpen() {
+				over = append(over, d.ID)
+			}
+		}
+		if err != nil || len(over) == 0 {
+			return 0, err
+		}
+		return len(over), s.update(ctx, entriesName, []bson.D{statement(mongodb.In("_id", over), c.erasure())}, len(over))
 	})
 }
 

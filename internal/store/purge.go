@@ -90,7 +90,7 @@ func (d endedDoc) behind(age string) bson.D {
 // Purged counts the removed documents.
 type Purged struct{ Locks, Bookings int }
 
-// Purge removes ended locks together with their ended bookings, in one transaction. A lock stays in these cases: it
+// Purge removes ended locks together with their ended bookings and the entries whose offers they were, in one transaction. A lock stays in these cases: it
 // has not ended, or has changed since before; it has a booking that has not ended, which an operator has to check; the
 // payment of its booking has to be refunded; or the event may still accept a late payment of its booking at now, by the
 // database's clock.
@@ -111,6 +111,10 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID, before, now time.Time) 
 		if len(locks) == 0 {
 			return Purged{}, nil
 		}
+		offers, err := s.offersAmong(ctx, locks)
+		if err != nil {
+			return Purged{}, err
+		}
 		isOld := mongodb.Not(byChange, bson.E{Key: "$gt", Value: before}) // its reference may have changed after it was listed
 		removedLocks, err := s.locks().DeleteMany(ctx, mongodb.And(mongodb.In("_id", locks), mongodb.In("status", purgeable), isOld))
 		if err == nil && int(removedLocks.DeletedCount) < len(locks) {
@@ -126,11 +130,76 @@ func (s *Store) Purge(ctx context.Context, lockIDs []ID, before, now time.Time) 
 			}
 		}
 		removedBookings, err := s.bookings().DeleteMany(ctx, mongodb.In("_id", ended))
+		if err == nil {
+			err = s.removeEntries(ctx, offers, inUse)
+		}
 		if err != nil {
 			return Purged{}, err
 		}
 		return Purged{Locks: int(removedLocks.DeletedCount), Bookings: int(removedBookings.DeletedCount)}, nil
 	})
+}
+
+// offersAmong returns the entries whose offers some locks are, by lock.
+func (s *Store) offersAmong(ctx context.Context, lockIDs []ID) (entries map[ID]ID, err error) {
+	isOffer := mongodb.Is(entryField, bson.D{{Key: "$exists", Value: true}})
+	docs, err := mongodb.All[struct {
+		ID      ID `bson:"_id"`
+		EntryID ID `bson:"waitlistEntryId"`
+	}](ctx, s.locks(), mongo.Pipeline{mongodb.Match(mongodb.In("_id", lockIDs), isOffer), mongodb.Only(entryField)})
+	entries = make(map[ID]ID, len(docs))
+	for _, d := range docs {
+		entries[d.ID] = d.EntryID
+	}
+	return entries, err
+}
+
+// removeEntries removes the entries whose offers were locks that are not in use.
+func (s *Store) removeEntries(ctx context.Context, offers map[ID]ID, inUse map[ID]bool) error {
+	var locks, found []ID
+	for lock, entry := range offers {
+		if !inUse[lock] {
+			locks, found = append(locks, lock), append(found, entry)
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	_, err := s.entries().DeleteMany(ctx, mongodb.And(mongodb.In("_id", found), mongodb.In("lockId", locks)))
+	return err
+}
+
+// purgeableEntries are the statuses in which an entry may have ended without an offer.
+var purgeableEntries = []holdfast.EntryStatus{holdfast.EntryLeft, holdfast.EntryClosed}
+
+// PurgeEntries removes entries that ended before a time without an offer, in batches, and returns their number. Others are removed with
+// the locks that were their offers.
+func (s *Store) PurgeEntries(ctx context.Context, before time.Time, batch int) (removed int, err error) {
+	for _, status := range purgeableEntries {
+		old := mongodb.And(mongodb.Is("status", string(status)), isDate(byChange), mongodb.Is("lockId", nil),
+			mongodb.Is(byChange, bson.D{{Key: "$lte", Value: before}}))
+		for isLast := false; !isLast; {
+			docs, err := mongodb.All[entryDoc](ctx, s.entries(), mongo.Pipeline{
+				mongodb.Match(old), mongodb.Match(entrySchema), mongodb.Sort(byChange, "_id"), mongodb.Limit(batch), mongodb.Only("_id"),
+			})
+			if err != nil {
+				return removed, mongodb.Translate(err)
+			}
+			n, err := mongodb.InTx(ctx, s.db, func(ctx context.Context) (int, error) {
+				ids := all(docs, func(d entryDoc) ID { return d.ID })
+				result, err := s.entries().DeleteMany(ctx, mongodb.And(mongodb.In("_id", ids), old))
+				if err != nil {
+					return 0, err
+				}
+				return int(result.DeletedCount), nil
+			})
+			if err != nil {
+				return removed, err
+			}
+			removed, isLast = removed+n, len(docs) < batch || n == 0
+		}
+	}
+	return removed, nil
 }
 
 // addExisting adds those of some locks that exist.

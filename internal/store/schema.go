@@ -97,7 +97,7 @@ func IsSeatIndex(c mongodb.Collection) bool {
 	return len(c.Indexes) == 1 && c.Indexes[0].Unique && slices.Equal(c.Indexes[0].Keys, seatIndex.Keys)
 }
 
-// RetentionIndexes returns the indexes of EachPurgeable. They are created only if ended locks are removed, because
+// RetentionIndexes returns the indexes of EachPurgeable and PurgeEntries. They are created only if ended locks are removed, because
 // each index makes writes more expensive.
 func RetentionIndexes() []mongodb.Collection {
 	ended := mongodb.Collection{Name: locksName}
@@ -105,5 +105,9 @@ func RetentionIndexes() []mongodb.Collection {
 		ended.Indexes = append(ended.Indexes, mongodb.Index{
 			Keys: mongodb.Keys(byChange, byExpiry, "_id"), Partial: mongodb.Is("status", string(s))})
 	}
-	return []mongodb.Collection{ended}
+	entries := mongodb.Collection{Name: entriesName}
+	for _, s := range purgeableEntries {
+		entries.Indexes = append(entries.Indexes, mongodb.Index{Keys: mongodb.Keys(byChange, "_id"), Partial: mongodb.Is("status", string(s))})
+	}
+	return []mongodb.Collection{ended, entries}
 }

@@ -32,7 +32,7 @@ func (s *Store) EachSeatLock(
 			}
 			free = seatsDoc{Sections: event.CapacitySections()}.empty(hall)
 		}
-		if err := begin(event.event(), free); err != nil {
+		if err := begin(withWaiting(event.event(), event.Now.Time), free); err != nil {
 			return struct{}{}, err
 		}
 		return struct{}{}, s.eachTakingLock(ctx, eventID, func(d lockDoc) { visit(d.lock(), stateOfSeats(d, event.Now.Time)) })

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
-	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
 	"github.com/holdfast-dev/holdfast"
@@ -65,8 +64,6 @@ var entrySchema = entryRules.Filter()
 // listRule is that of the state of a waiting list, in its event.
 var listRule = mongodb.DocumentOf(countOrNone.Field("seq"), countOrNone.Field("epoch"), countOrNone.Field("waiting"),
 	mongodb.BoolField("closing"), mongodb.BoolField("holds"), mongodb.DateField("checkAt"))
-
-func (s *Store) entries() *mongo.Collection { return s.db.Collection(entriesName) }
 
 // listDoc decodes the state of a waiting list.
 type listDoc struct {
@@ -134,14 +131,6 @@ func listSet(w inventory.EventWrite) (set bson.D) {
 
 // noneWaits matches an event without an entry that waits.
 var noneWaits = numberOrAbsent(listWaiting, 0)
-
-// answerAt returns an event for a client at now. A waiting list ends with the sale; its entries follow.
-func answerAt(e holdfast.Event, now time.Time) holdfast.Event {
-	if e.HasSold(now) {
-		e.Waitlist.Waiting = 0
-	}
-	return e.Answer()
-}
 
 // entryDoc decodes an entry.
 type entryDoc struct {
