@@ -90,7 +90,7 @@ func (g *listGenerator) put(put func(number int, status holdfast.LockStatus, exp
 	g.paid(b)
 }
 
-// begin draws the settings and the rules. The list has no entries yet.
+// begin draws the settings, the rules and entries, some of customers who have too much already. The job has to look at them.
 func (g *listGenerator) begin() {
 	e := g.store.event
 	e.Oversold, e.AvailableSeats = 0, e.TotalSeats-g.store.taken()
@@ -100,18 +100,32 @@ func (g *listGenerator) begin() {
 		Fit:          draw(g.generator, "waitlistFit", holdfast.WaitlistSkips, holdfast.WaitlistStrict),
 	}
 	g.rules.MaxSeatsPerLock = draw(g.generator, "MaxSeatsPerLock", int64(0), 0, 0, 3)
-	g.rules.MaxLocksPerUser = draw(g.generator, "MaxLocksPerUser", int64(0), 0, 0, 2)
-	e.MaxSeatsPerUser = draw(g.generator, "maxSeatsPerUser", int64(0), 0, 0, 5)
+	g.rules.MaxLocksPerUser = draw(g.generator, "MaxLocksPerUser", int64(0), 0, 1, 2)
+	e.MaxSeatsPerUser = draw(g.generator, "maxSeatsPerUser", int64(0), 0, 3, 5)
 	g.latePayments()
 	if g.oneOf("times of the sale", 3) {
 		g.saleTimes()
 	}
 	g.known = g.last
+	for n := range draw(g.generator, "entries", 0, 0, 1, 2, 4) {
+		c := g.join()
+		open := g.store.listed(func(e *inventory.Entry) bool { return e.UserID == c.UserID })
+		if len(open) > 0 || c.Section == standing && c.HasChoice() {
+			continue
+		}
+		g.store.entries[c.EntryID] = &inventory.Entry{Seq: int64(n + 1), Wish: c.Text(), WaitlistEntry: holdfast.WaitlistEntry{
+			ID: c.EntryID, EventID: eventID, UserID: c.UserID, Holder: c.Holder, EntryWish: c.EntryWish, Status: holdfast.EntryWaiting,
+			CreatedAt: begin, ShopData: c.ShopData,
+		}}
+		e.Waitlist.Waiting = int64(len(g.store.entries))
+		e.List = inventory.List{Seq: int64(n + 1), Waiting: e.Waitlist.Waiting, CheckAt: begin}
+	}
 }
 
 // listed draws a command of the event's queue.
 func (g *listGenerator) listed() inventory.Command {
-	switch draw(g.generator, "listed", "join", "join", "join", "decline", "leave", "release", "release", "sweep", "other", "other", "other") {
+	switch draw(g.generator, "listed", "join", "join", "join", "decline", "leave", "release", "release", "check", "waiter", "other", "other",
+		"other") {
 	case "join":
 		return g.join()
 	case "decline":
@@ -120,8 +134,14 @@ func (g *listGenerator) listed() inventory.Command {
 		return inventory.Leave{EntryID: g.entryID()}
 	case "release":
 		return inventory.Release{LockID: g.lockID()}
-	case "sweep":
+	case "check":
 		return inventory.CheckList{UpTo: 2}
+	case "waiter": // takes seats while waiting for others
+		c := g.request(g.next())
+		if e := g.store.entries[g.entryID()]; e != nil {
+			c.UserID, c.Holder = e.UserID, e.Holder
+		}
+		return c
 	default:
 		c := g.queued()
 		if _, isSetting := c.(inventory.ChangeEvent); isSetting { // it is decided alone
@@ -168,7 +188,9 @@ func (g *listGenerator) entryID() ID {
 func (g *listGenerator) listSetting() inventory.ChangeEvent {
 	var c inventory.ChangeEvent
 	const open = holdfast.WaitlistOpen
-	switch draw(g.generator, "list setting", "waitlist", "waitlist", "fit", "seconds", "other", "other", "plan") {
+	switch draw(g.generator, "list setting", "waitlist", "waitlist", "fit", "seconds", "cap", "other", "other", "plan") {
+	case "cap":
+		c.MaxSeatsPerUser = pointer(draw[int64](g.generator, "new maxSeatsPerUser", 0, 1, 2, 3))
 	case "waitlist":
 		c.Waitlist = pointer(draw(g.generator, "new waitlist", open, open, holdfast.WaitlistPaused, holdfast.WaitlistClosed))
 	case "fit":

@@ -155,7 +155,7 @@ func (e smallEvent) store(t *testing.T, fit holdfast.WaitlistFit) *store {
 		s.withSeats(t, 1+n, holdfast.LockActive, in(minutes(expiry(n+1))), places[n])
 	}
 	s.event.AvailableSeats = 0
-	s.event.Waitlist = holdfast.Waitlist{Status: holdfast.WaitlistOpen, OfferSeconds: 600, Fit: fit, HasBegun: true}
+	s.event.Waitlist = holdfast.Waitlist{Status: holdfast.WaitlistOpen, OfferSeconds: 300, Fit: fit, HasBegun: true}
 	run := smallRun{TB: t}
 	for n, w := range e.wishes {
 		run.batch(s, joinAs(1+n, w))
