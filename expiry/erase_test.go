@@ -43,7 +43,7 @@ func sellToAda(w *testenv.Env, event holdfast.ID, key string) holdfast.Booking {
 // wantForgotten fails unless Ada is in no document, and each of her locks and bookings was told to be changed once.
 func wantForgotten(w *testenv.Env, situation string, documents int) {
 	w.T.Helper()
-	for _, collection := range []string{"seatlocks", "bookings", "payments"} {
+	for _, collection := range []string{"seatlocks", "bookings", "payments", "waitlist"} {
 		is := bson.D{{Key: "holder", Value: ada}}
 		if collection == "seatlocks" {
 			is = bson.D{{Key: "$or", Value: bson.A{is, bson.D{{Key: "idempotencyKey", Value: bson.D{{Key: "$exists", Value: true}}}}}}}
@@ -183,4 +183,29 @@ func TestErase_ManyLocks(t *testing.T) {
 		t.Errorf("erased %+v, %v", erased, err)
 	}
 	wantForgotten(w, "many locks", locks)
+}
+
+// A customer on a waiting list is erased once it has left.
+func TestErase_EntriesOfWaitingLists(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	event := w.Event(10)
+	var entries []holdfast.ID
+	for _, status := range []string{"LEFT", "EXPIRED", "WAITING"} {
+		id := mongodb.NewID()
+		entries = append(entries, id)
+		w.Insert("waitlist", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: event}, {Key: "userId", Value: holdfast.HolderID(ada)},
+			{Key: "holder", Value: ada}, {Key: "seats", Value: 1}, {Key: "status", Value: status}})
+	}
+	erased, err := eraser(w, 2).Erase(w.Ctx(), holdfast.ID{}, ada)
+	if !holdfast.HasCode(err, holdfast.CodeHoldsSeats) || erased != (expiry.Erased{}) {
+		t.Errorf("while an entry waits: erased %+v, %v", erased, err)
+	}
+	w.Set("waitlist", entries[2], bson.D{{Key: "status", Value: "LEFT"}})
+	for _, want := range []expiry.Erased{{Entries: 3}, {}} {
+		if erased, err := eraser(w, 2).Erase(w.Ctx(), holdfast.ID{}, ada); err != nil || erased != want {
+			t.Errorf("erased %+v, %v; want %+v", erased, err, want)
+		}
+	}
+	wantForgotten(w, "entries", 0)
 }

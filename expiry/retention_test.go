@@ -136,6 +136,15 @@ func (a *aged) foreign(expiredAt time.Time) holdfast.ID {
 	return id
 }
 
+// entry inserts an entry of a waiting list.
+func (a *aged) entry(status string, at time.Time) holdfast.ID {
+	a.t.Helper()
+	id := mongodb.NewID()
+	a.w.Insert("waitlist", bson.D{{Key: "_id", Value: id}, {Key: "eventId", Value: a.event}, {Key: "seats", Value: 1},
+		{Key: "status", Value: status}, {Key: "updatedAt", Value: at}})
+	return id
+}
+
 // Old ended locks are removed with their ended bookings. Locks that take seats stay, and so
 // do contradictions that an operator has to check.
 func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
@@ -147,6 +156,9 @@ func TestRetention_RemovesLocksThatEndedLongAgo(t *testing.T) {
 	a.ended()
 	a.keep("a lock without updatedAt, expired an hour ago", "seatlocks", a.foreign(hourAgo))
 	a.remove("a lock without updatedAt, expired long ago", "seatlocks", a.foreign(longAgo))
+	a.remove("an entry that left long ago", "waitlist", a.entry("LEFT", longAgo))
+	a.keep("an entry that left an hour ago", "waitlist", a.entry("LEFT", hourAgo))
+	a.keep("an entry that waits since long ago", "waitlist", a.entry("WAITING", longAgo))
 
 	available, _ := w.Available(a.event)
 	if report := retain(t, w, 0); report != (expiry.Report{}) {

@@ -111,7 +111,9 @@ func sizeOf(page holdfast.Page) (int, error) {
 
 // PageOf reads a page of a pipeline's documents, for lists in an order of their own. The pipeline begins after the page's token. isMore
 // says that others follow.
-func PageOf(ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, page holdfast.Page) (docs []bson.Raw, isMore bool, err error) {
+func PageOf(
+	ctx context.Context, c *mongo.Collection, pipeline mongo.Pipeline, page holdfast.Page,
+) (docs []bson.Raw, isMore bool, err error) {
 	size, err := sizeOf(page)
 	if err != nil {
 		return nil, false, err

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// This file erases what locks, bookings, payments and entries of waiting lists say about a customer. The documents themselves say what is left to
+// This file erases what locks, bookings, payments and entries of waiting lists say about a customer. The documents
+// themselves say what is left to
 // erase, so what was interrupted is continued by the same calls.
 
 // LocksToEnd returns up to limit ACTIVE locks of a customer that are due, by ID, after a position.
@@ -166,7 +167,7 @@ func (s *Store) EraseEntries(ctx context.Context, c Customer, batch int) (int, e
 		var over []ID
 		for _, d := range docs {
 			if !d.isOpen() {
-				over = append(over, d.ID)
+				over = append(over, d.Doc.ID)
 			}
 		}
 		if err != nil || len(over) == 0 {

@@ -32,7 +32,8 @@ func TestLoad_ReadsEntriesByIDAndByCustomer(t *testing.T) {
 	f, user := newFixture(t, w, nil), mongodb.NewID()
 	waits := insertEntry(w, f.event, "WAITING", 1, field("userId", user))
 	offered := insertEntry(w, f.event, "OFFERED", 2, field("userId", user), field("lockId", f.lock))
-	left, elsewhere := insertEntry(w, f.event, "LEFT", 3, field("userId", user)), insertEntry(w, mongodb.NewID(), "WAITING", 4, field("userId", user))
+	left := insertEntry(w, f.event, "LEFT", 3, field("userId", user))
+	elsewhere := insertEntry(w, mongodb.NewID(), "WAITING", 4, field("userId", user))
 	corrupt, none := insertEntry(w, f.event, "WAITING", 5, field("userId", user)), mongodb.NewID()
 	w.ChangeUnchecked("waitlist", corrupt, bson.D{{Key: "$set", Value: bson.D{field("seats", "2")}}})
 	for name, event := range map[string]holdfast.ID{"with the event": f.event, "by the IDs alone": {}} {
@@ -53,8 +54,8 @@ func TestLoad_ReadsEntriesByIDAndByCustomer(t *testing.T) {
 	if s := f.load(inventory.Needs{Entries: list(elsewhere)}); s.Entries[elsewhere] != nil {
 		t.Errorf("an entry of another event: %+v", s.Entries[elsewhere])
 	}
-	if s := f.load(inventory.Needs{Event: true}); s.Entries != nil || s.OpenOf != nil || s.Heads != nil || s.HeadsUpTo != 0 || s.Waiting != nil ||
-		s.ToClose != nil {
+	s := f.load(inventory.Needs{Event: true})
+	if s.Entries != nil || s.OpenOf != nil || s.Heads != nil || s.HeadsUpTo != 0 || s.Waiting != nil || s.ToClose != nil {
 		t.Errorf("without a need: %+v", s)
 	}
 }
@@ -294,13 +295,15 @@ func TestLoad_OfALongWaitingListReadsFewKeys(t *testing.T) {
 func joined(t *testing.T, w *env, command bson.Raw) (keys int64, plan string) {
 	t.Helper()
 	explained := func(again bson.D) bson.Raw {
-		answer, err := w.DB.RunCommand(w.Ctx(), bson.D{field("explain", append(again, field("cursor", bson.D{}))), field("verbosity", "executionStats")}).Raw()
+		again = append(again, field("cursor", bson.D{}))
+		answer, err := w.DB.RunCommand(w.Ctx(), bson.D{field("explain", again), field("verbosity", "executionStats")}).Raw()
 		if err != nil {
 			t.Fatal(err)
 		}
 		return answer
 	}
-	stages, err := explained(bson.D{field("aggregate", "events"), field("pipeline", command.Lookup("pipeline"))}).Lookup("stages").Array().Values()
+	read := explained(bson.D{field("aggregate", "events"), field("pipeline", command.Lookup("pipeline"))})
+	stages, err := read.Lookup("stages").Array().Values()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,7 @@ var joinList = mongodb.JoinBy("events", eventsName, "eventId", "_id", mongodb.On
 
 // listedEntry is an entry with its event.
 type listedEntry struct {
-	entryDoc `bson:",inline"`
-
+	Doc      entryDoc   `bson:",inline"`
 	Events   []bson.Raw `bson:"events"`
 	Position int64      `bson:"-"`
 }
@@ -77,12 +76,12 @@ func (d listedEntry) list() listNow {
 	if mongodb.Unmarshal(d.Events[0], &event) != nil {
 		return listNow{}
 	}
-	event.Now = d.Now
+	event.Now = d.Doc.Now
 	return event.list()
 }
 
 // isOpen reports whether the entry waits, or has an offer.
-func (d listedEntry) isOpen() bool { return d.entryIn(d.list()).Status.IsOpen() }
+func (d listedEntry) isOpen() bool { return d.Doc.entryIn(d.list()).Status.IsOpen() }
 
 // listedEntries reads the entries that match, with their events, and leaves out corrupt ones.
 func (s *Store) listedEntries(ctx context.Context, fields bson.D, filters ...bson.D) ([]listedEntry, error) {
@@ -101,12 +100,12 @@ func (s *Store) Entry(ctx context.Context, id ID) (holdfast.WaitlistEntry, error
 			return doc, false, err
 		}
 		doc = docs[0]
-		if list := doc.list(); doc.waits(list) {
-			doc.Position, err = s.position(ctx, doc.entryDoc)
+		if doc.Doc.waits(doc.list()) {
+			doc.Position, err = s.position(ctx, doc.Doc)
 		}
 		return doc, true, err
 	}, func(d listedEntry) holdfast.WaitlistEntry {
-		e := d.entryIn(d.list())
+		e := d.Doc.entryIn(d.list())
 		e.Position = d.Position
 		return e
 	})

@@ -23,7 +23,8 @@ func insertEntry(w *env, event holdfast.ID, status holdfast.EntryStatus, seq int
 	w.T.Helper()
 	id, wish := mongodb.NewID(), holdfast.EntryWish{Seats: 2}
 	doc := bson.D{field("_id", id), field("eventId", event), field("userId", mongodb.NewID()), field("seats", wish.Seats),
-		field("status", string(status)), field("internal", bson.D{field("rev", 0), field("seq", seq), field("epoch", 0), field("wish", wish.Text())})}
+		field("status", string(status)), field("internal", bson.D{
+			field("rev", 0), field("seq", seq), field("epoch", 0), field("wish", wish.Text())})}
 	for _, f := range fields {
 		doc = with(doc, f.Key, f.Value)
 	}
@@ -102,7 +103,9 @@ func TestApply_ChangesEntriesAsThePlanSays(t *testing.T) {
 		insertEntry(f.env, f.event, holdfast.EntryWaiting, 2, field("internal", bson.D{field("rev", 1)})), f.newEntry(3)
 	decided := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Second)
 	write := func(id holdfast.ID, revision int64, from, to holdfast.EntryStatus, lock holdfast.ID) inventory.EntryWrite {
-		return inventory.EntryWrite{ID: id, EventID: f.event, From: from, To: to, Revision: revision, LockID: lock, UpdatedAt: decided, RunID: "run"}
+		return inventory.EntryWrite{
+			ID: id, EventID: f.event, From: from, To: to, Revision: revision, LockID: lock, UpdatedAt: decided, RunID: "run",
+		}
 	}
 	lock := mongodb.NewID()
 	_, err := f.apply(inventory.Plan{
@@ -120,7 +123,8 @@ func TestApply_ChangesEntriesAsThePlanSays(t *testing.T) {
 		closed:   {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED"}, Revision: 2},
 		fresh.ID: {WaitlistEntry: holdfast.WaitlistEntry{Status: "LEFT"}, Revision: 1},
 	} {
-		if e := f.loadEntry(id); e.Status != want.Status || e.LockID != want.LockID || e.Revision != want.Revision || !e.UpdatedAt.Equal(decided) {
+		e := f.loadEntry(id)
+		if e.Status != want.Status || e.LockID != want.LockID || e.Revision != want.Revision || !e.UpdatedAt.Equal(decided) {
 			t.Errorf("got %+v, want %+v", e, want)
 		}
 	}
@@ -130,7 +134,8 @@ func TestApply_EntryGuardsHold(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	for name, change := range map[string]bson.E{
-		"it has left": field("status", "LEFT"), "it has been changed": field("internal.rev", 1), "it is of another event": field("eventId", mongodb.NewID()),
+		"it has left": field("status", "LEFT"), "it has been changed": field("internal.rev", 1),
+		"it is of another event": field("eventId", mongodb.NewID()),
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t, w, nil)
