@@ -133,7 +133,7 @@ type WaitlistEntry struct {
 }
 
 // EntryWish is what an entry waits for: a number of seats and, in a seated event, which ones, as in BestAvailable. A section of
-// general admission has no other field beside it.
+// general admission comes with Seats alone.
 type EntryWish struct {
 	Seats      int64 // 1 to MaxWaitingSeats
 	Categories []string

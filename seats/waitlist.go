@@ -16,7 +16,7 @@ import (
 // not fill if all seats were free), EVENT_NOT_ON_SALE, WAITLIST_CLOSED, SEAT_LIMIT_REACHED, SEATS_STILL_AVAILABLE or WAITLIST_FULL.
 func (s *Service) Join(ctx context.Context, r holdfast.JoinRequest) (e holdfast.WaitlistEntry, made bool, err error) {
 	r.Categories, r.ShopData = slices.Clone(r.Categories), r.OwnShopData() // the caller may change them after the check
-	if err := r.EntryWish.Check(); err != nil {
+	if err := r.Check(); err != nil {
 		return holdfast.WaitlistEntry{}, false, err
 	}
 	if r.UserID, err = holdfast.CustomerID(r.UserID, r.Holder); err != nil {

@@ -59,8 +59,8 @@ type seenEntry struct {
 }
 
 // turns of the commands of an event that has a waiting list. What gives seats back comes first, so that the seats of several
-// customers can be offered together; so do the venue's blocks. A late payment comes before offers, because a lock that nothing has ended yet keeps its
-// seats. Who joins comes last, when all offers of the batch are made.
+// customers can be offered together; so do the venue's blocks. A late payment comes before offers, because a lock that nothing
+// has ended yet keeps its seats. Who joins comes last, when all offers of the batch are made.
 const (
 	givingBack = iota
 	confirming
