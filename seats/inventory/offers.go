@@ -45,7 +45,7 @@ type offers struct {
 	holds, more, passedOver bool
 	wishes                  map[string]wished // of entries, by their text; seats is 0 if the hall can't fill it
 	unfit                   map[string]bool   // wishes that did not fit since something was freed last
-	passed                  map[ID]bool       // entries that a customer's limit keeps from an offer
+	passed                  map[ID]bool       // entries that a customer's limit kept from an offer since then
 	entries                 map[ID]Entry      // working copies of the entries that this batch has changed
 	entered                 []seenEntry
 	joined                  []int        // the index of the command, parallel to plan.NewEntries
@@ -210,7 +210,9 @@ func (d *decision) makeOffers() (known bool) {
 }
 
 // freed notes that an entry may fit what is free now.
-func (d *decision) freed() { d.list.settled, d.list.isFreed, d.list.unfit = false, true, nil }
+func (d *decision) freed() {
+	d.list.settled, d.list.isFreed, d.list.unfit, d.list.passed = false, true, nil, nil
+}
 
 // passOver keeps an entry from offers of this decision.
 func (d *decision) passOver(id ID) {

@@ -9,8 +9,7 @@ import (
 
 // Plan contains the writes of a decision, in one transaction and in this order: the event, the locks that change,
 // new locks, bookings, payments, entries of the waiting list. If one of its guards does not match at the write, the whole plan is
-// stale, nothing
-// is written, and the commands are decided again.
+// stale, nothing is written, and the commands are decided again.
 type Plan struct {
 	Event       *EventWrite // nil: the event is not written
 	Locks       []LockWrite
