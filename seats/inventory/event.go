@@ -57,6 +57,10 @@ func (c ChangeEvent) decide(d *decision) Result {
 // changeList ends the entries that wait if the change closes the list or cancels the event, or if the sale has ended: a later end
 // does not open it for them again. It is before the change.
 func (c ChangeEvent) changeList(d *decision) {
+	if d.event.List.Waiting > 0 && d.state.Now.IsZero() { // whether the sale has ended, and when the job has to look
+		d.needs.Event = true
+		return
+	}
 	closes := c.Waitlist != nil && *c.Waitlist == holdfast.WaitlistClosed
 	cancels := c.Status != nil && *c.Status == holdfast.Cancelled
 	if closes || cancels || d.event.HasSold(d.state.Now) {

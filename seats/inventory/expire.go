@@ -85,6 +85,7 @@ func (c ExpireBookings) decide(d *decision) Result {
 		if hasLock && lock.Status == holdfast.LockActive && d.state.Event != nil && isItsLock {
 			ended.Seats = lock.Seats
 			locks++
+			d.subtractHolding(lock.Lock)
 			d.returnSeats(lock.Seats, lock.SeatIDs, lock.Section)
 			d.write(lock, LockWrite{To: holdfast.LockExpired, Guard: AnyRevision, EndedBy: c.By, RunID: c.ID})
 		}

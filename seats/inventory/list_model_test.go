@@ -282,13 +282,16 @@ func (m *seatModel) join(c inventory.Join) outcome {
 		return refused("EVENT_NOT_ON_SALE")
 	case list == "CLOSED" || list == "":
 		return refused("WAITLIST_CLOSED")
+	}
+	m.settle()
+	switch {
 	case m.isBeyond(c.UserID, c.Seats):
 		return refused("SEAT_LIMIT_REACHED")
 	case m.event.MaxSeatsPerUser > 0, m.rules.MaxLocksPerUser > 0:
 		m.endDueOf(c.UserID, ID{})
 	}
 	if m.notOnSale().code == "" {
-		for m.settle(); !m.list.keeps; {
+		for !m.list.keeps {
 			if _, ok := m.fitsNow(c.EntryWish); ok {
 				return refused("SEATS_STILL_AVAILABLE")
 			}

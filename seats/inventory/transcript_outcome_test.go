@@ -44,6 +44,8 @@ func (tr *transcript) decide() (lines []string) {
 	each(add, "new booking", p.NewBookings)
 	each(add, "write payment", p.Payments)
 	each(add, "new payment", p.NewPayments)
+	each(add, "write entry", p.Entries)
+	each(add, "new entry", p.NewEntries)
 	if !p.NotBefore.IsZero() || !p.Before.IsZero() {
 		add("only", struct{ NotBefore, Before time.Time }{p.NotBefore, p.Before})
 	}
@@ -146,10 +148,16 @@ func (tr *transcript) answer(r reply) (words []string) {
 		Corrected                                             int64
 		Correction                                            *inventory.Correction
 		Ended                                                 []inventory.Ended
-	}{r.Replayed, r.IsLate, r.Undecided, r.Busy, r.WrongMap, r.WrongTotal, r.Corrected, r.Correction, r.Ended}))...)
+		MoreOffers                                            bool
+	}{r.Replayed, r.IsLate, r.Undecided, r.Busy, r.WrongMap, r.WrongTotal, r.Corrected, r.Correction, r.Ended, r.MoreOffers}))...)
 	var lock *holdfast.Lock
 	if l := tr.store.locks[r.Lock.ID]; l != nil {
 		lock = &l.Lock
+	}
+	var entry *holdfast.WaitlistEntry
+	if e := tr.store.entries[r.Entry.ID]; e != nil {
+		entry = &e.WaitlistEntry
+		r.Entry.Position = 0
 	}
 	var event *holdfast.Event
 	if e := tr.store.event; e != nil {
@@ -161,6 +169,7 @@ func (tr *transcript) answer(r reply) (words []string) {
 		{reflect.ValueOf(r.Booking), reflect.ValueOf(tr.store.bookings[r.Booking.ID])},
 		{reflect.ValueOf(r.Event), reflect.ValueOf(event)},
 		{reflect.ValueOf(payment), reflect.ValueOf(tr.store.payments[payment.ID])},
+		{reflect.ValueOf(r.Entry), reflect.ValueOf(entry)},
 	} {
 		switch {
 		case d.answered.IsZero():

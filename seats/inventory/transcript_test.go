@@ -158,12 +158,13 @@ var commandsByName = map[string]inventory.Command{
 	"repair-seats": inventory.RepairSeats{}, "update-lock": inventory.UpdateLock{}, "update-booking": inventory.UpdateBooking{},
 	"change-booking": inventory.ChangeBooking{}, "transfer": inventory.Transfer{}, "sell": inventory.Sell{},
 	"refund-part": inventory.RefundPart{}, "refunded-part": inventory.RefundedPart{},
+	"join": inventory.Join{}, "decline": inventory.Decline{}, "leave": inventory.Leave{}, "check-list": inventory.CheckList{},
 }
 
 func (tr *transcript) command(verb, rest string) inventory.Command {
 	tr.Helper()
 	c := reflect.New(reflect.TypeOf(commandsByName[verb])).Elem()
-	if verb == "acquire" || verb == "book" || verb == "sell" { // unless they are given
+	if verb == "acquire" || verb == "book" || verb == "sell" || verb == "join" { // unless they are given
 		c.FieldByName("EventID").Set(reflect.ValueOf(eventID))
 		c.FieldByName("UserID").Set(reflect.ValueOf(alice))
 	}
@@ -226,6 +227,9 @@ func (tr *transcript) setState(verb, rest string) {
 		if s.seats != nil {
 			s.seats.model = s.seats.model.WithCapacities(s.event.Sections)
 		}
+		if w := &s.event.Waitlist; w.Status != "" {
+			w.HasBegun, w.OfferSeconds = true, cmp.Or(w.OfferSeconds, holdfast.DefaultOfferSeconds)
+		}
 	case "no-event":
 		s.event = nil
 	case "hall", "plan":
@@ -244,6 +248,8 @@ func (tr *transcript) setState(verb, rest string) {
 		if b := s.bookings[p.BookingID]; b != nil {
 			b.Payments = append(b.Payments, holdfast.ListedPayment{ID: p.ID, Status: p.Status, Amount: p.Amount})
 		}
+	case "entry":
+		tr.setEntry(rest)
 	case "map":
 		tr.setMap(rest)
 	case "rules":
@@ -306,6 +312,21 @@ func hashOf(l holdfast.Lock) string {
 	request := holdfast.LockRequest{EventID: l.EventID, UserID: l.UserID, Seats: l.Seats, Key: l.Key}
 	request.Wish.SeatIDs, request.Wish.Section = l.SeatIDs, l.Section
 	return request.Hash()
+}
+
+// setEntry puts an entry on the event's waiting list, behind those that there are.
+func (tr *transcript) setEntry(text string) {
+	tr.Helper()
+	list := &tr.store.event.List
+	list.Seq++
+	e := &inventory.Entry{Seq: list.Seq, Epoch: list.Epoch, WaitlistEntry: holdfast.WaitlistEntry{
+		UserID: alice, EventID: eventID, EntryWish: holdfast.EntryWish{Seats: 1}, Status: holdfast.EntryWaiting, CreatedAt: begin.Add(-minutes(5)),
+	}}
+	tr.fill(reflect.ValueOf(&e.WaitlistEntry).Elem(), text)
+	if e.Wish = e.Text(); e.Status == holdfast.EntryWaiting {
+		list.Waiting++
+	}
+	tr.store.entries[e.ID] = e
 }
 
 // setPlan makes the event's hall, or another plan: "main:stalls A1 A2* | A3 / B1 ; pit:floor 4".

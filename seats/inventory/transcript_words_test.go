@@ -24,6 +24,7 @@ var fieldNames = map[string]string{
 	"ShopData.Reference": "ref", "ShopDataChange.Reference": "ref",
 	"DoneRequest.ID": "command", "DoneRequest.KeyHash": "key", "DoneRequest.At": "at", "ChangeBooking.RefundID": "refundPart",
 	"RequestHash": "hash", "Policy": "latePayments", "Seconds": "lateSeconds", "EventDate": "date", "RefundReference": "refund",
+	"Waitlist.Status": "waitlist", "Waitlist.Fit": "waitlistFit",
 }
 
 func nameOf(of reflect.Type, field string) string {
@@ -42,7 +43,7 @@ var idNames = func() map[string]ID {
 	names := map[string]ID{"event": eventID, "another-event": otherID, "alice": alice, "bob": bob}
 	for n := range 1000 {
 		names[fmt.Sprint("L", n)], names[fmt.Sprint("B", n)], names[fmt.Sprint("plan", n)] = lockID(n), bookingID(n), planNumber(n)
-		names[fmt.Sprint("C", n)], names[fmt.Sprint("R", n)] = commandID(n), partID(n)
+		names[fmt.Sprint("C", n)], names[fmt.Sprint("R", n)], names[fmt.Sprint("E", n)] = commandID(n), partID(n), entryID(n)
 	}
 	for _, reference := range []string{"paid", "other", "another"} {
 		names["payment:"+reference] = paymentIDOf("default", reference, "")
@@ -70,9 +71,14 @@ func (tr *transcript) words(v reflect.Value) []string {
 	for i := range v.NumField() {
 		f, value := v.Type().Field(i), v.Field(i)
 		lock, isLock := v.Interface().(holdfast.Lock)
+		_, isWaitlist := v.Interface().(holdfast.Waitlist)
 		switch f.Name {
 		case "Maps":
 			continue
+		case "HasBegun", "Waiting", "Holds":
+			if isWaitlist { // its list says them
+				continue
+			}
 		case "Hash": // of a change after the sale: a repeat shows it
 			continue
 		case "ID", "EventID", "UserID", "CreatedAt", "UpdatedAt", "Name", "Provider", "At":
@@ -95,7 +101,7 @@ func (tr *transcript) words(v reflect.Value) []string {
 		case value.IsZero(), value.Kind() == reflect.Slice && value.Len() == 0:
 		case f.Name == "IfUnchanged":
 			words = append(words, "if-unchanged")
-		case f.Name == "Status" || f.Name == "ID" && f.Type == reflect.TypeFor[ID]():
+		case f.Name == "Status" && !isWaitlist || f.Name == "ID" && f.Type == reflect.TypeFor[ID]():
 			first = append(first, tr.text(value))
 		case f.Type.Kind() == reflect.Struct && f.Type != timeType:
 			words = append(words, tr.words(value)...)
