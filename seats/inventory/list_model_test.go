@@ -429,7 +429,7 @@ func (m *seatModel) settleWhatIsFree() {
 	}
 }
 
-// closeOffers: the end of a cancelled event's sale is no decline.
+// closeOffers: an offer that ends with a cancelled event was not declined.
 func (m *seatModel) closeOffers(c inventory.CancelSale) {
 	for _, e := range m.list.entries {
 		if e.Status == "DECLINED" && slices.Contains(c.LockIDs, e.LockID) && m.locks[e.LockID].ending == (ending{c.By, c.ID}) {

@@ -212,3 +212,33 @@ func (r *smallRun) batch(s *store, commands ...inventory.Command) {
 		}
 	}
 }
+
+// A transaction makes a hundred offers. Until the rest is made, others get none of the seats, of which enough are free.
+func TestWaitlist_ATransactionMakesAHundredOffers(t *testing.T) {
+	t.Parallel()
+	const entries, seats = 150, 160
+	for _, fit := range holdfast.WaitlistFits() {
+		t.Run(string(fit), func(t *testing.T) {
+			t.Parallel()
+			s := newStore(1).withLock(1, 1, holdfast.LockActive, in(minutes(10)))
+			s.event.Waitlist = holdfast.Waitlist{Status: holdfast.WaitlistOpen, OfferSeconds: 600, Fit: fit, HasBegun: true}
+			run := smallRun{TB: t}
+			var joins []inventory.Command
+			for n := range entries {
+				joins = append(joins, joinAs(1+n, holdfast.EntryWish{Seats: 1}))
+			}
+			run.batch(s, joins...)
+			run.batch(s, change(holdfast.EventChange{TotalSeats: pointer(int64(seats))}), acquire(2, 1))
+			if made := len(s.offers()); made != 100 || s.locks[lockID(2)] != nil || !s.event.List.Holds || !s.event.List.CheckAt.Equal(s.now) {
+				t.Errorf("there are %d offers, %+v, the list is %+v", made, s.locks[lockID(2)], s.event.List)
+			}
+			if got := s.event.AvailableToOthers(s.now); got != 0 {
+				t.Errorf("%d seats are available to others", got)
+			}
+			run.batch(s, acquire(2, 1))
+			if made := len(s.offers()); made != entries || s.locks[lockID(2)] == nil || s.event.List.Holds {
+				t.Errorf("there are %d offers, %+v, the list is %+v", made, s.locks[lockID(2)], s.event.List)
+			}
+		})
+	}
+}

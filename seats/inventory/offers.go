@@ -1,7 +1,6 @@
 package inventory
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -25,6 +24,9 @@ const (
 	firstPage  = 100
 	pageGrowth = 8
 )
+
+// everyPlace is behind all places in the order of entries.
+const everyPlace = int64(1<<63 - 1)
 
 // offers is what a decision does for the waiting list.
 //
@@ -253,8 +255,8 @@ func (d *decision) nextEntry() (next *Entry, known bool) {
 		d.needs.Heads = least
 		return nil, false
 	}
-	var fitting []string                // the wishes that fit
-	nextUnknown := int64(math.MaxInt64) // the first place in the order that may have an entry with one of them that was not read
+	var fitting []string      // the wishes that fit
+	nextUnknown := everyPlace // the first place in the order that may have an entry with one of them that was not read
 	for i := range d.state.Heads {
 		wish := d.state.Heads[i].Wish
 		if !d.fits(&d.state.Heads[i]) {
@@ -267,11 +269,11 @@ func (d *decision) nextEntry() (next *Entry, known bool) {
 			if next == nil || first.Seq < next.Seq {
 				next = first
 			}
-		case readUpTo < math.MaxInt64:
+		case readUpTo < everyPlace:
 			nextUnknown = min(nextUnknown, readUpTo+1)
 		}
 	}
-	if nextUnknown == math.MaxInt64 || next != nil && next.Seq < nextUnknown {
+	if nextUnknown == everyPlace || next != nil && next.Seq < nextUnknown {
 		return next, true
 	}
 	d.needs.Waiting, d.needs.WaitingOf = d.nextPage(firstPage), fitting // of all of them: there may be several offers
@@ -303,7 +305,7 @@ func (d *decision) firstOf(head int) (first *Entry, readUpTo int64) {
 		}
 	}
 	if d.state.WaitingIsAll {
-		return nil, math.MaxInt64
+		return nil, everyPlace
 	}
 	return nil, max(readUpTo, d.state.Waiting[len(d.state.Waiting)-1].Seq)
 }

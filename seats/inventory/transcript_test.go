@@ -320,7 +320,8 @@ func (tr *transcript) setEntry(text string) {
 	list := &tr.store.event.List
 	list.Seq++
 	e := &inventory.Entry{Seq: list.Seq, Epoch: list.Epoch, WaitlistEntry: holdfast.WaitlistEntry{
-		UserID: alice, EventID: eventID, EntryWish: holdfast.EntryWish{Seats: 1}, Status: holdfast.EntryWaiting, CreatedAt: begin.Add(-minutes(5)),
+		UserID: alice, EventID: eventID, EntryWish: holdfast.EntryWish{Seats: 1}, Status: holdfast.EntryWaiting,
+		CreatedAt: begin.Add(-minutes(5)),
 	}}
 	tr.fill(reflect.ValueOf(&e.WaitlistEntry).Elem(), text)
 	if e.Wish = e.Text(); e.Status == holdfast.EntryWaiting {
