@@ -131,7 +131,10 @@ func TestApply_WritesTheEventAsThePlanSays(t *testing.T) {
 			want: bson.M{"internal.rev": int64(1), "waitlist": "OPEN", "waitlistOfferSeconds": int64(90), "waitlistFit": "STRICT"},
 		},
 		{
-			name: "its waiting list", write: inventory.EventWrite{List: &inventory.List{Seq: 4, Epoch: 1, Closing: true, Waiting: 3, Holds: true, CheckAt: date}},
+			name: "its waiting list",
+			write: inventory.EventWrite{List: &inventory.List{
+				Seq: 4, Epoch: 1, Closing: true, Waiting: 3, Holds: true, CheckAt: date,
+			}},
 			want: bson.M{"internal.rev": int64(1), "internal.list": bson.D{field("seq", int64(4)), field("epoch", int64(1)), field("closing", true),
 				field("waiting", int64(3)), field("holds", true), field("checkAt", at(86_400_000))}},
 		},

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 )
 
-// DeleteEvent removes an event without locks, blocks, bookings and entries of its waiting list, together with a request to cancel it and with the
-// idempotency key of its creation. It refuses with CodeEventNotFound or CodeEventHasLocks; refusals are confirmed. For other
-// errors see mongodb.InTx.
+// DeleteEvent removes an event without locks, blocks, bookings and entries of its waiting list, together with a request to
+// cancel it and with the idempotency key of its creation. It refuses with CodeEventNotFound or CodeEventHasLocks; refusals are
+// confirmed. For other errors see mongodb.InTx.
 func (s *Store) DeleteEvent(ctx context.Context, id ID) error {
 	_, err := mongodb.ConfirmRefusal(ctx, s.db, mongodb.IsRefusal, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, mongodb.Do(ctx, s.db, func(ctx context.Context) error { return s.deleteEvent(ctx, id) })

@@ -13,8 +13,7 @@ import (
 )
 
 // This file erases what locks, bookings, payments and entries of waiting lists say about a customer. The documents
-// themselves say what is left to
-// erase, so what was interrupted is continued by the same calls.
+// themselves say what is left to erase, so what was interrupted is continued by the same calls.
 
 // LocksToEnd returns up to limit ACTIVE locks of a customer that are due, by ID, after a position.
 func (s *Store) LocksToEnd(ctx context.Context, c Customer, after ID, limit int) ([]DueLock, error) {

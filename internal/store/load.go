@@ -208,8 +208,8 @@ func (s *Store) loadByLock(ctx context.Context, n inventory.Needs, found *loaded
 	return found.decodeLists(doc, parts)
 }
 
-// loadByBooking reads a booking with its lock, the event of the lock, payments, and entries of a waiting list. It looks up the lock by its ID
-// alone, because a booking may name no event, or another one than the lock's.
+// loadByBooking reads a booking with its lock, the event of the lock, payments, and entries of a waiting list. It looks up
+// the lock by its ID alone, because a booking may name no event, or another one than the lock's.
 func (s *Store) loadByBooking(ctx context.Context, n inventory.Needs, found *loaded) error {
 	err := s.readBooking(ctx, n, found)
 	if isPurged := len(found.Bookings) > 0 && len(found.Locks) == 0; err != nil || !isPurged || len(n.Charged) == 0 {

@@ -91,10 +91,9 @@ func (d endedDoc) behind(age string) bson.D {
 type Purged struct{ Locks, Bookings int }
 
 // Purge removes ended locks together with their ended bookings and the entries whose offers they were, in one
-// transaction. A lock stays in these cases: it
-// has not ended, or has changed since before; it has a booking that has not ended, which an operator has to check; the
-// payment of its booking has to be refunded; or the event may still accept a late payment of its booking at now, by the
-// database's clock.
+// transaction. A lock stays in these cases: it has not ended, or has changed since before; it has a booking that has not
+// ended, which an operator has to check; the payment of its booking has to be refunded; or the event may still accept a
+// late payment of its booking at now, by the database's clock.
 func (s *Store) Purge(ctx context.Context, lockIDs []ID, before, now time.Time) (Purged, error) {
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (Purged, error) {
 		bookings, err := s.findBookings(ctx, mongodb.In("seatLockId", lockIDs))

@@ -125,8 +125,9 @@ func TestSchemas_HoldInGoAsInMongoDB(t *testing.T) {
 	checked, decode := map[bool]int{}, store.Decode()
 	for collection, doc := range map[string]bson.D{
 		"events": {field("totalSeats", 10), field("availableSeats", 8), field("oversold", 0), field("eventDate", date), field("status", "CLOSED"),
-			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{field("rev", 1), field("list",
-				bson.D{field("seq", 1), field("epoch", 1), field("closing", true), field("waiting", 1), field("holds", true), field("checkAt", date)})}),
+			field("maxSeatsPerUser", 2), field("seatingPlanId", mongodb.NewID()), field("name", "E"), field("internal", bson.D{
+				field("rev", 1), field("list", bson.D{field("seq", 1), field("epoch", 1), field("closing", true), field("waiting", 1),
+					field("holds", true), field("checkAt", date)})}),
 			field("reference", "r"), field("metadata", bson.D{field("k", "v")}), field("waitlist", "OPEN"), field("waitlistOfferSeconds", 60),
 			field("waitlistFit", "STRICT")},
 		"seatlocks": {field("eventId", mongodb.NewID()), field("userId", mongodb.NewID()), field("seats", 1), field("status", "ACTIVE"),
