@@ -437,7 +437,8 @@ func TestEraseEntries_LeavesThoseThatAreOpen(t *testing.T) {
 				return insertEntry(w, event, status, 1, append(inList(1, epoch, two), own...)...)
 			}
 			ended := list(add(sells, "WAITING", 0), add(over, "WAITING", 0), add(sells, "LEFT", 1), add(sells, "ACCEPTED", 1))
-			stranger := insertEntry(w, sells, "LEFT", 2, field("userId", of.ID), field("holder", "stranger"), metadata)
+			stranger := insertEntry(w, sells, "WAITING", 2, append(inList(2, 1, two), field("userId", of.ID), field("holder", "stranger"),
+				metadata)...)
 			if holds, err := w.Store.HoldsEntry(w.Ctx(), of); holds || err != nil {
 				t.Errorf("without an open entry: %t, %v", holds, err)
 			}

@@ -101,6 +101,7 @@ func TestApply_ChangesEntriesAsThePlanSays(t *testing.T) {
 	f := newFixture(t, testenv.New(t), nil)
 	offered, closed, fresh := insertEntry(f.env, f.event, holdfast.EntryWaiting, 1),
 		insertEntry(f.env, f.event, holdfast.EntryWaiting, 2, field("internal", bson.D{field("rev", 1)})), f.newEntry(3)
+	withdrawn := insertEntry(f.env, f.event, holdfast.EntryOffered, 4, field("internal", bson.D{field("rev", 1)}))
 	decided := time.Now().UTC().Truncate(time.Millisecond).Add(-time.Second)
 	write := func(id holdfast.ID, revision int64, from, to holdfast.EntryStatus, lock holdfast.ID) inventory.EntryWrite {
 		return inventory.EntryWrite{
@@ -111,7 +112,8 @@ func TestApply_ChangesEntriesAsThePlanSays(t *testing.T) {
 	_, err := f.apply(inventory.Plan{
 		NewEntries: []inventory.NewEntry{fresh},
 		Entries: []inventory.EntryWrite{
-			write(closed, 1, "WAITING", "CLOSED", holdfast.ID{}), write(offered, 0, "WAITING", "OFFERED", lock),
+			write(withdrawn, 1, "OFFERED", "CLOSED", holdfast.ID{}), write(closed, 1, "WAITING", "CLOSED", holdfast.ID{}),
+			write(offered, 0, "WAITING", "OFFERED", lock),
 			write(fresh.ID, 0, "WAITING", "LEFT", holdfast.ID{}), write(offered, 1, "OFFERED", "CLOSED", holdfast.ID{}),
 		},
 	})
@@ -119,9 +121,10 @@ func TestApply_ChangesEntriesAsThePlanSays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[holdfast.ID]inventory.Entry{
-		offered:  {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED", LockID: lock}, Revision: 2},
-		closed:   {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED"}, Revision: 2},
-		fresh.ID: {WaitlistEntry: holdfast.WaitlistEntry{Status: "LEFT"}, Revision: 1},
+		offered:   {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED", LockID: lock}, Revision: 2},
+		closed:    {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED"}, Revision: 2},
+		withdrawn: {WaitlistEntry: holdfast.WaitlistEntry{Status: "CLOSED"}, Revision: 2},
+		fresh.ID:  {WaitlistEntry: holdfast.WaitlistEntry{Status: "LEFT"}, Revision: 1},
 	} {
 		e := f.loadEntry(id)
 		if e.Status != want.Status || e.LockID != want.LockID || e.Revision != want.Revision || !e.UpdatedAt.Equal(decided) {
