@@ -16,7 +16,7 @@ import (
 type State struct {
 	EventID        string `json:"eventId"`
 	TotalSeats     int64  `json:"totalSeats"`
-	AvailableSeats int64  `json:"availableSeats"`
+	AvailableSeats int64  `json:"availableSeats" doc:"Without seats that are kept for the waiting list."`
 	Oversold       int64  `json:"oversold,omitempty"`
 	Status         string `json:"status" enum:"ON_SALE,CLOSED,CANCELLED"`
 	SaleStartsAt   string `json:"saleStartsAt,omitempty" format:"date-time"`
@@ -116,13 +116,16 @@ func (a *availability) apply(c store.Change) (applied bool) {
 	if c.Seq <= a.readSeq || c.Seq < a.changeSeq {
 		return false
 	}
-	before := a.state.Seating.PlanID
+	before := a.state
 	a.state, a.changeSeq, a.seq = c.To(a.state), c.Seq, max(a.seq, c.Seq)
-	if a.state.Seating.PlanID != before {
+	if a.state.Seating.PlanID != before.Seating.PlanID {
 		a.reset()
 	}
-	return true
+	return !c.OfList || available(a.state) != available(before) // nobody wants a message for each that joins
 }
+
+// available is how many seats those who are not on the waiting list could get when the event was last written.
+func available(e holdfast.Event) int64 { return e.Answer().AvailableToOthers(e.UpdatedAt) }
 
 // reset makes the next message the first one that counts: listeners that have received earlier ones get a reset.
 func (a *availability) reset() {
@@ -164,7 +167,7 @@ func (a *availability) publish() {
 	data, err := json.Marshal(State{
 		EventID:        a.key.event.String(),
 		TotalSeats:     a.state.TotalSeats,
-		AvailableSeats: a.state.Answer().AvailableSeats,
+		AvailableSeats: available(a.state),
 		Oversold:       a.state.Oversold,
 		Status:         string(a.state.Status),
 		SaleStartsAt:   timeText(a.state.SaleStartsAt),

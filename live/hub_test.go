@@ -101,6 +101,35 @@ func receivedIDs(l *live.Listener) (received []string) {
 	return received
 }
 
+// An event may have 100,000 entries that wait. Each that joins writes the event, and changes nothing that the stream shows.
+func TestHub_ChangesOfTheWaitingListAloneAreNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		source := &fakeSource{changes: make(chan store.Change)}
+		hub := live.NewHub(source, slog.New(slog.DiscardHandler))
+		defer hub.Close()
+		event := mongodb.NewID()
+		l, err := hub.Listen(t.Context(), event, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		if first := receivedIDs(l); len(first) != 1 {
+			t.Fatalf("the first messages are %v", first)
+		}
+		for seq := range int64(3) {
+			source.changes <- store.Change{EventID: event, Seq: 100 + seq, OfList: true}
+			advance(2 * live.PublishInterval)
+		}
+		if more := receivedIDs(l); len(more) != 0 {
+			t.Errorf("the list alone has sent %v", more)
+		}
+		source.publish(event, 200, 200)
+		if more := receivedIDs(l); len(more) != 1 {
+			t.Errorf("another change has sent %v", more)
+		}
+	})
+}
+
 // A listener that does not read falls behind; a client that reconnects with its
 // last ID has missed the same messages. Only the second gets each of them.
 func TestListener_BacklogIsSkippedExceptAfterAReconnect(t *testing.T) {

@@ -23,17 +23,20 @@ type Change struct {
 	Gone bool // the event was removed
 	// Other says that the change is of something that To leaves unchanged, such as the map of seats.
 	Other bool
+	// OfList says that the change is of the waiting list alone.
+	OfList bool
 
 	whole   bool     // doc is the new document; otherwise the change is an update
 	doc     eventDoc // the new document
 	fields  eventDoc // the updated fields
 	named   bson.Raw // the same, with their names
 	removed []string // the names of removed fields
+	list    *listDoc // the state of the waiting list, if an update has set it
 }
 
 // shownFields are the fields that To applies, and removableFields are those that an update may remove.
 var (
-	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField, saleStart, saleEnd}
+	shownFields     = []string{"availableSeats", "totalSeats", "oversold", "status", "name", planField, saleStart, saleEnd, "waitlist"}
 	removableFields = []string{"oversold", "status", saleStart, saleEnd}
 )
 
@@ -74,6 +77,15 @@ func (c Change) To(e holdfast.Event) holdfast.Event {
 	}
 	if c.has(saleEnd) || c.hasRemoved(saleEnd) {
 		e.SaleEndsAt = c.fields.SaleEndsAt
+	}
+	if c.has("waitlist") {
+		e.Waitlist.Status = c.fields.event().Waitlist.Status
+	}
+	if c.list != nil {
+		e.Waitlist.HasBegun, e.Waitlist.Waiting, e.Waitlist.Holds = true, c.list.Waiting, c.list.Holds
+	}
+	if c.has(updatedAt) {
+		e.UpdatedAt = c.fields.UpdatedAt
 	}
 	if c.hasRemoved("oversold") {
 		e.Oversold = 0
@@ -219,20 +231,37 @@ func watched() mongo.Pipeline {
 	anyOf := bson.A{
 		bson.D{{Key: "operationType", Value: bson.D{{Key: "$ne", Value: "update"}}}},
 		mongodb.In("updateDescription.removedFields", removableFields),
-		updated("updatedAt"),
+		updated(updatedAt),
 	}
-	fields := []string{"operationType", "documentKey", "clusterTime", "fullDocument", "updateDescription.removedFields"}
+	fields := []string{
+		"operationType", "documentKey", "clusterTime", "fullDocument", "updateDescription.removedFields", updatedPath + updatedAt,
+	}
 	for _, name := range shownFields {
 		anyOf, fields = append(anyOf, updated(name)), append(fields, updatedPath+name)
 	}
 	return mongo.Pipeline{
 		mongodb.Match(bson.D{{Key: "$or", Value: anyOf}}),
-		{{Key: "$project", Value: mongodb.Keys(fields...)}},
-		{{Key: "$unset", Value: "fullDocument." + internalName}},
+		{{Key: "$project", Value: append(mongodb.Keys(fields...), bson.E{Key: "list", Value: updatedList})}},
+		{{Key: "$unset", Value: "fullDocument." + mapName}},
 	}
 }
 
-const updatedPath = "updateDescription.updatedFields."
+const (
+	updatedAt   = "updatedAt"
+	updatedPath = "updateDescription.updatedFields."
+)
+
+// updatedList is the state of the waiting list that an update has set: by its name, which has a dot, or with the first fields that only
+// Holdfast uses.
+var updatedList = bson.D{{Key: "$ifNull", Value: bson.A{
+	fieldOf(listName, "$updateDescription.updatedFields"),
+	fieldOf("list", fieldOf(internalName, "$updateDescription.updatedFields")),
+}}}
+
+// fieldOf is an expression of the field of a document. Its name may have a dot.
+func fieldOf(name string, of any) bson.D {
+	return bson.D{{Key: "$getField", Value: bson.D{{Key: "field", Value: name}, {Key: "input", Value: of}}}}
+}
 
 func updated(field string) bson.D {
 	return bson.D{{Key: updatedPath + field, Value: bson.D{{Key: "$exists", Value: true}}}}
@@ -243,6 +272,7 @@ type changeDoc struct {
 	Key    bson.Raw       `bson:"documentKey"`
 	Time   bson.Timestamp `bson:"clusterTime"`
 	Full   bson.Raw       `bson:"fullDocument"`
+	List   *listDoc       `bson:"list"`
 	Update struct {
 		Fields  bson.Raw `bson:"updatedFields"`
 		Removed []string `bson:"removedFields"`
@@ -257,7 +287,10 @@ func (d changeDoc) change() Change {
 		if mongodb.Unmarshal(d.Update.Fields, &c.fields) != nil {
 			c.named = nil
 		}
-		c.Other = !slices.ContainsFunc(shownFields, c.has) && !slices.ContainsFunc(removableFields, c.hasRemoved)
+		c.list = d.List
+		isShown := slices.ContainsFunc(shownFields, c.has) || slices.ContainsFunc(removableFields, c.hasRemoved)
+		c.OfList = c.list != nil && !isShown
+		c.Other = c.list == nil && !isShown
 	case "insert", "replace":
 		c.whole = mongodb.Unmarshal(d.Full, &c.doc) == nil
 	default:
