@@ -24,7 +24,7 @@ type WaitlistEntry struct {
 }
 
 // EntryWish is what an entry waits for: a number of seats and, in an event with a seating plan, which ones, as in BestAvailable.
-// A section of general admission has no other field beside Seats.
+// A section of general admission has only Seats with it.
 type EntryWish struct {
 	Seats           int64    `json:"seats"`                // 1 to 50
 	Categories      []string `json:"categories,omitempty"` // keys, the preferred one first; nil means all

@@ -72,7 +72,7 @@ func routeAccess(id string) []access {
 	event := fields{"name": "E", "totalSeats": 10, "eventDate": "2026-06-15T10:00:00Z"}
 	plan := smallPlan("P")
 	const all, backEnd, admin = "customer booking admin", "booking admin", "admin"
-	return slices.Concat(accessInEvents(id), accessAfterSale(), []access{
+	return slices.Concat(accessInEvents(id), accessAfterSale(), accessToWaitlists(id), []access{
 		{"POST /api/users", backEnd, fields{"name": "A", "email": "a@example.com"}},
 		{"GET /api/users", backEnd, nil},
 		{"GET /api/users/{id}", all, nil},
@@ -168,6 +168,18 @@ func accessAfterSale() []access {
 		{"PUT /api/events/{eventId}/bookings/{id}/seats", backEnd, fields{"seats": 1}},
 		{"POST /api/events/{eventId}/bookings/{id}/transfer", backEnd, fields{"holder": "cart-1"}},
 		{"POST /api/events/{eventId}/sales", backEnd, fields{"holder": "cart-1", "seats": 1}},
+	}
+}
+
+// accessToWaitlists lists the routes of waiting lists.
+func accessToWaitlists(id string) []access {
+	const all = "customer booking admin"
+	return []access{
+		{"POST /api/events/{id}/waitlist", all, fields{"userId": id, "seats": 1}},
+		{"GET /api/events/{id}/waitlist", all, nil},
+		{"GET /api/waitlist/{id}", all, nil},
+		{"POST /api/waitlist/{id}/decline", all, nil},
+		{"DELETE /api/waitlist/{id}", all, nil},
 	}
 }
 

@@ -94,3 +94,25 @@ func TestAPI_AnswersAfterTheSaleAgreeWithTheNextGet(t *testing.T) {
 		{"PUT", "/api/bookings/" + second + "/seats", "/api/bookings/", fields{"seats": 2}},
 	})
 }
+
+func TestAPI_AnswersOfWaitingListsAgreeWithTheNextGet(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	event, locks := s.soldOut(3, 0, nil)
+	user := s.user()
+	waits, declines, leaves := s.waits(event, "a", 3), s.waits(event, "b", 1), s.waits(event, "c", 1)
+	s.release(locks[0])
+	s.release(locks[1])
+	lock := s.entry(leaves, "OFFERED", 0).text("lockId")
+	s.wantAgreeing(t, []agreement{
+		{"POST", "/api/events/" + event + "/waitlist", "/api/waitlist/", fields{"userId": user, "seats": 3, "metadata": fields{"a": "1"}}},
+		{"POST", "/api/events/" + event + "/waitlist", "/api/waitlist/", fields{"userId": user, "seats": 3}},
+		{"POST", "/api/waitlist/" + declines + "/decline", "/api/waitlist/", nil},
+		{"POST", "/api/locks/" + lock + "/extend", "/api/locks/", fields{"ttlSeconds": 7100}},
+		{"DELETE", "/api/waitlist/" + leaves, "/api/waitlist/", nil},
+		{"DELETE", "/api/waitlist/" + waits, "/api/waitlist/", nil},
+		{"PATCH", "/api/events/" + event, "/api/events/", fields{"waitlist": "PAUSED", "waitlistOfferSeconds": 60}},
+		{"PATCH", "/api/events/" + event, "/api/events/", fields{"waitlist": "CLOSED", "waitlistFit": "STRICT"}},
+	})
+	s.checkInvariants()
+}

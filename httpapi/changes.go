@@ -41,7 +41,7 @@ type changeFilter struct {
 	EventID string `query:"eventId" pattern:"^[0-9a-fA-F]{24}$"`
 	Type    string `query:"type" minLength:"1" maxLength:"64" doc:"A type, or the beginning of types with * at its end."`
 
-	Subjects []string `query:"subject,explode" maxItems:"10" doc:"events/, locks/, bookings/, payments/ or waitlist/ and an ID. May be repeated."`
+	Subjects []string `query:"subject,explode" maxItems:"10" doc:"events/, locks/, bookings/, payments/ or waitlist/ and an ID; repeatable."`
 	Since    string   `query:"since" maxLength:"40" doc:"A time of RFC 3339. Changes of up to some minutes before are listed too."`
 	Until    string   `query:"until" maxLength:"40" doc:"A time of RFC 3339. Changes of up to some minutes later are listed too."`
 }
@@ -81,7 +81,8 @@ func parseTime(where, text string) (time.Time, error) {
 func (a *api) registerChangeRoutes() {
 	route(a, huma.Operation{
 		OperationID: "list-changes", Method: http.MethodGet, Path: "/api/changes", Tags: []string{"Changes"}, Summary: "List changes",
-		Description: "Of locks, bookings, payments, entries of waiting lists, events and seating plans, in an order in which each follows those that it depends on. " +
+		Description: "Of locks, bookings, payments, events, entries of waiting lists and seating plans, in an order in which each follows " +
+			"those that it depends on. " +
 			"nextPageToken is there on the last page too, to go on later from there; a page may be shorter or empty although more follow, " +
 			"until the token stays the same. No change is skipped, however late its transaction commits. " +
 			"With subject, give eventId and since too: the changes of one lock or booking are looked for among those of its event.",
@@ -176,6 +177,8 @@ func (a *api) changed(ctx context.Context, c holdfast.Change) (data any, kind st
 		return newPaymentBody(*c.Payment), "payment", nil
 	case c.Event != nil:
 		return newEventBody(*c.Event), "event", nil
+	case c.Entry != nil:
+		return newEntryBody(*c.Entry), "waitlist-entry", nil
 	default: // plans are never changed
 		plan, err := a.Plans.Summary(ctx, c.PlanID)
 		if holdfast.IsNotFound(err) { // other software removed it

@@ -63,6 +63,7 @@ func TestOutcomes_OfRoutesThatWriteAreUnknownUnlessProved(t *testing.T) {
 		"refund-payment": `{"refundReference":"r"}`,
 		"refund-part":    `{"amount":1}`, "note-part-refunded": `{"refundReference":"r"}`,
 		"change-booking-seats": `{"seats":1}`, "transfer-booking": `{"holder":"a"}`, "sell-seats": `{"holder":"a","seats":1}`,
+		"join-waitlist": `{"holder":"a","seats":1}`, "decline-offer": "", "leave-waitlist": "",
 		"change-seats": `{"seatIds":["A-1-1"]}`,
 		"block-seats":  `{"seatIds":["A-1-1"]}`, "unblock-seats": `{"seatIds":["A-1-1"]}`,
 		"create-webhook": `{"url":"https://example.com","types":["*"]}`, "update-webhook": `{"state":"DISABLED"}`,

@@ -151,7 +151,7 @@ func newAPI(s Services) (http.Handler, *api) {
 		"key": {Type: "http", Scheme: "bearer", Description: "The secret of a key in API_KEYS, or a customer's token."},
 	}
 	for _, name := range []string{
-		"Events", "Seats", "Locks", "Bookings", "Users", "Seating plans", "Payments", "Changes", webhooksTag, "Jobs", "Operators",
+		"Events", "Seats", "Locks", "Bookings", waitlistTag, "Users", "Seating plans", "Payments", "Changes", webhooksTag, "Jobs", "Operators",
 	} { // customers' routes first
 		conf.Tags = append(conf.Tags, &huma.Tag{Name: name})
 	}
@@ -183,6 +183,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.registerVenueMapRoute()
 	a.registerLockRoutes()
 	a.registerBookingRoutes()
+	a.registerWaitlistRoutes()
 	a.registerPaymentRoutes()
 	a.registerRefundRoutes()
 	a.registerJobRoutes()
@@ -195,6 +196,7 @@ func newAPI(s Services) (http.Handler, *api) {
 	a.addSeatExamples()
 	a.addWebhookExamples()
 	a.addAfterSaleExamples()
+	a.addWaitlistExamples()
 	ring := newKeyring(s.Keys)
 	a.registerPublicRoutes(mux)
 

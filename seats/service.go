@@ -148,6 +148,11 @@ func (s *Service) CreateEventOnce(
 	given := holdfast.EventChange{
 		Name: &n.Name, TotalSeats: &n.TotalSeats, MaxSeatsPerUser: &n.MaxSeatsPerUser, LatePayments: &late.Policy, LateSeconds: &late.Seconds,
 	}
+	list := holdfast.DefaultWaitlist()
+	if w := n.Waitlist; w != nil {
+		list = holdfast.Waitlist{Status: w.Status, OfferSeconds: w.OfferSeconds, Fit: w.Fit, HasBegun: w.Status != holdfast.WaitlistClosed}
+	}
+	given.Waitlist, given.OfferSeconds, given.WaitlistFit = &list.Status, &list.OfferSeconds, &list.Fit
 	if !n.EventDate.IsZero() {
 		given.EventDate = &n.EventDate
 	}
@@ -166,7 +171,7 @@ func (s *Service) CreateEventOnce(
 	e = holdfast.Event{
 		ID: n.ID, Name: n.Name, TotalSeats: n.TotalSeats, AvailableSeats: n.TotalSeats, EventDate: holdfast.Instant(n.EventDate),
 		Status: holdfast.OnSale, MaxSeatsPerUser: n.MaxSeatsPerUser, CreatedAt: now, UpdatedAt: now,
-		Seating: n.Seating, Sections: sections, LatePayments: late, SaleStartsAt: n.SaleStartsAt, SaleEndsAt: n.SaleEndsAt,
+		Seating: n.Seating, Sections: sections, LatePayments: late, Waitlist: list, SaleStartsAt: n.SaleStartsAt, SaleEndsAt: n.SaleEndsAt,
 		ShopData: n.ShopData,
 	}
 	if e.ID.IsZero() {
@@ -244,6 +249,9 @@ func checkChange(c holdfast.EventChange) error {
 	}
 	if p := c.SeatingPlanID; p != nil && p.IsZero() {
 		return holdfast.RefuseInput("body.seatingPlanId", "The ID must not be all zeros. Give the ID of a seating plan.")
+	}
+	if err := c.CheckWaitlist(); err != nil {
+		return err
 	}
 	if err := checkSections(c.Sections); err != nil {
 		return err

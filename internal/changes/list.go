@@ -69,7 +69,7 @@ func (f Filter) ofSubjects() bson.D {
 			any = append(any, mongodb.And(mongodb.Is("eventId", s.ID), mongodb.Is("items.event", bson.D{{Key: "$exists", Value: true}})))
 			continue
 		}
-		any = append(any, mongodb.Is("items."+strings.TrimSuffix(s.Kind, "s")+"._id", s.ID))
+		any = append(any, mongodb.Is("items."+subjectFields[s.Kind]+"._id", s.ID))
 	}
 	if any == nil {
 		return nil
@@ -77,10 +77,15 @@ func (f Filter) ofSubjects() bson.D {
 	return bson.D{{Key: "$or", Value: any}}
 }
 
-// Subject names an event, a lock, a booking or a payment, as Change.Subject writes it.
+// Subject names an event, a lock, a booking, a payment or an entry of a waiting list, as Change.Subject writes it.
 type Subject struct {
-	Kind string // events, locks, bookings or payments
+	Kind string // one of subjectFields
 	ID   ID
+}
+
+// subjectFields has the kinds of subjects, and for each the field of an item that has its document.
+var subjectFields = map[string]string{
+	"events": "event", "locks": "lock", "bookings": "booking", "payments": "payment", "waitlist": "entry",
 }
 
 // String is such as locks/<id>.
@@ -90,8 +95,9 @@ func (s Subject) String() string { return s.Kind + "/" + s.ID.String() }
 func ParseSubject(text string) (Subject, error) {
 	kind, rest, _ := strings.Cut(text, "/")
 	id, err := holdfast.ParseID(rest)
-	if err != nil || id.IsZero() || !slices.Contains([]string{"events", "locks", "bookings", "payments"}, kind) {
-		return Subject{}, holdfast.RefuseInput("query.subject", "Give events/, locks/, bookings/ or payments/ and an ID of 24 hex digits.")
+	if err != nil || id.IsZero() || subjectFields[kind] == "" {
+		return Subject{}, holdfast.RefuseInput("query.subject",
+			"Give events/, locks/, bookings/, payments/ or waitlist/ and an ID of 24 hex digits.")
 	}
 	return Subject{Kind: kind, ID: id}, nil
 }

@@ -5,6 +5,7 @@ import { field, select } from "./parts.js";
 
 const mostSeats = 10_000_000;
 const mostLateSeconds = 30 * 24 * 3600;
+const [leastOfferSeconds, mostOfferSeconds] = [60, 7 * 24 * 3600];
 
 export const amount = (name, value, min, max = mostSeats) => el("input", { type: "number", name, value, min, max, step: 1, required: true, inputMode: "numeric" });
 
@@ -24,6 +25,9 @@ export function eventFields(event) {
     field("Accessible seats", select("accessiblePolicy", event.accessiblePolicy, [["RESERVED", "are reserved"], ["OPEN", "are like any other"]]), "body.accessiblePolicy"),
     field("Late payments", select("latePayments", event.latePayments, [["REFUSE", "are refused"], ["ACCEPT", "get free seats"]]), "body.latePayments"),
     field("Too late after (seconds)", amount("latePaymentSeconds", event.latePaymentSeconds, 0, mostLateSeconds), "body.latePaymentSeconds"),
+    field("Waiting list", select("waitlist", event.waitlist, [["CLOSED", "is closed"], ["OPEN", "is open"], ["PAUSED", "makes no offers"]]), "body.waitlist"),
+    field("An offer lasts (seconds)", amount("waitlistOfferSeconds", event.waitlistOfferSeconds, leastOfferSeconds, mostOfferSeconds), "body.waitlistOfferSeconds"),
+    field("Offers go", select("waitlistFit", event.waitlistFit, [["SKIP", "to the first that fits"], ["STRICT", "to the first alone"]]), "body.waitlistFit"),
   ];
   showFields(fields, Boolean(event.seatingPlanId));
   for (const control of controlsOf(fields)) control.dataset.shown = control.value;

@@ -10,6 +10,7 @@ import { goTo, setTitle } from "./router.js";
 
 const defaults = {
   name: "", totalSeats: "", orphanRule: "ALLOW", accessiblePolicy: "RESERVED", latePayments: "REFUSE", latePaymentSeconds: 24 * 3600,
+  waitlist: "CLOSED", waitlistOfferSeconds: 3600, waitlistFit: "SKIP",
 };
 
 export async function newEventPage(page) {

@@ -14,7 +14,7 @@ const pageSize = 200;
 const shown = {
   status: "status", reference: "reference", seats: "seats", expiresAt: "expires", paymentExpiresAt: "payment until", paymentReference: "payment reference", bookingId: "booking",
   amount: "amount", reason: "reason", refundReference: "refund", name: "name", totalSeats: "total", availableSeats: "available", maxSeatsPerUser: "seats per user", blockedSeats: "blocked",
-  saleStartsAt: "sale from", holder: "holder", userId: "user", saleEndsAt: "sale until",
+  waitlist: "waiting list", waitlistOfferSeconds: "offer seconds", waitlistFit: "offers", saleStartsAt: "sale from", holder: "holder", userId: "user", saleEndsAt: "sale until",
 };
 
 function write(value) {
