@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,7 +26,8 @@ type kind struct {
 var kinds = map[string]kind{
 	"events": {
 		path: "/api/events", columns: []string{
-			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt", "reference",
+			"id", "name", "totalSeats", "availableSeats", "oversold", "status", "eventDate", "saleStartsAt", "saleEndsAt", "waitlist", "waiting",
+			"reference",
 		},
 		filters: []string{"status", "reference", "from", "to"},
 	},
@@ -36,6 +39,13 @@ var kinds = map[string]kind{
 		path:    "/api/bookings",
 		columns: []string{"id", "lockId", "eventId", "userId", "holder", "seats", "status", "paymentExpiresAt", "paymentReference", "reference"},
 		filters: []string{"event", "user", "holder", "status", "reference"},
+	},
+	"entries": {
+		path: "/waitlist", // of its event
+		columns: []string{
+			"position", "id", "userId", "holder", "seats", "categories", "section", "status", "lockId", offerEnd, "createdAt", "reference",
+		},
+		filters: []string{"user", "holder", "status"},
 	},
 	"payments": {
 		path: "/api/payments",
@@ -55,13 +65,14 @@ var kinds = map[string]kind{
 
 // listCmd lists items over the API.
 type listCmd struct {
-	Kind string `arg:"" enum:"events,locks,bookings,payments,webhooks,plans" help:"events, locks, bookings, payments, webhooks or plans."`
+	Kind string `arg:"" enum:"events,locks,bookings,entries,payments,webhooks,plans" help:"events, locks, bookings, payments, webhooks, plans, or entries."`
+	Of   string `arg:"" name:"event" optional:"" help:"ID of the event whose waiting list is listed as entries, in its order."`
 
 	Event     *string `placeholder:"ID" help:"List only items of this event: locks, bookings and payments."`
-	User      *string `placeholder:"ID" help:"List only items of this user: locks and bookings."`
-	Holder    *string `help:"List only items of this holder: locks and bookings."`
+	User      *string `placeholder:"ID" help:"List only items of this user: locks, bookings and entries."`
+	Holder    *string `help:"List only items of this holder: locks, bookings and entries."`
 	Booking   *string `placeholder:"ID" help:"List only payments of this booking."`
-	Status    *string `help:"List only items with this status, such as ACTIVE: events, locks, bookings and payments."`
+	Status    *string `help:"List only items with this status, such as ACTIVE: all but webhooks and plans."`
 	From      *string `placeholder:"TIME" help:"List only events whose date is not before this time of RFC 3339, by date."`
 	To        *string `placeholder:"TIME" help:"List only events whose date is before this time, by date."`
 	Reference *string `help:"List only items with this reference: of payments, the provider's; of events, locks and bookings, the shop's."`
@@ -109,6 +120,12 @@ func (c *listCmd) filters() map[string][2]string {
 
 // Validate is called by the parser.
 func (c *listCmd) Validate() error {
+	switch isOfEvent := c.Kind == "entries"; {
+	case isOfEvent && c.Of == "":
+		return errors.New("entries are listed by their event: seatctl list entries EVENT")
+	case !isOfEvent && c.Of != "":
+		return fmt.Errorf("unexpected argument %s: only entries are listed by their event", c.Of)
+	}
 	allowed := kinds[c.Kind].filters
 	for flag := range c.filters() {
 		switch {
@@ -128,6 +145,11 @@ func (c *listCmd) run(ctx context.Context, s *session) (int, error) {
 	items, isCut, err := c.read(ctx)
 	if err != nil {
 		return c.failed(err)
+	}
+	if c.Kind == "entries" && s.out.format != formatJSON {
+		if err := c.addOfferEnds(ctx, items); err != nil {
+			return c.failed(err)
+		}
 	}
 	columns := kinds[c.Kind].columns
 	header := make([]any, len(columns))
@@ -150,7 +172,11 @@ func (c *listCmd) read(ctx context.Context) (items []json.RawMessage, isCut bool
 	for _, f := range c.filters() {
 		query.Set(f[0], f[1])
 	}
-	for item, err := range c.client().ListItems(ctx, kinds[c.Kind].path, query) {
+	path := kinds[c.Kind].path
+	if c.Of != "" {
+		path = "/api/events/" + url.PathEscape(c.Of) + path
+	}
+	for item, err := range c.client().ListItems(ctx, path, query) {
 		switch {
 		case err != nil:
 			return nil, false, err
@@ -160,6 +186,39 @@ func (c *listCmd) read(ctx context.Context) (items []json.RawMessage, isCut bool
 		items = append(items, item)
 	}
 	return items, false, nil
+}
+
+// offerEnd is a field that a table of entries has, and the API does not: the end of the lock.
+const offerEnd = "offerExpiresAt"
+
+// addOfferEnds adds to each entry with an offer the end of its lock.
+func (c *listCmd) addOfferEnds(ctx context.Context, items []json.RawMessage) error {
+	api := c.client()
+	for i, item := range items {
+		var entry map[string]json.RawMessage
+		var offer struct{ Status, LockID string }
+		if err := errors.Join(json.Unmarshal(item, &entry), json.Unmarshal(item, &offer)); err != nil {
+			return err
+		}
+		if offer.Status != "OFFERED" {
+			continue
+		}
+		text, err := api.Do(ctx, client.RawRequest{Method: http.MethodGet, Path: "/api/locks/" + url.PathEscape(offer.LockID)})
+		if err != nil {
+			return err
+		}
+		var lock struct {
+			ExpiresAt json.RawMessage `json:"expiresAt"`
+		}
+		if err := json.Unmarshal(text, &lock); err != nil {
+			return err
+		}
+		entry[offerEnd] = lock.ExpiresAt
+		if items[i], err = json.Marshal(entry); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // words are the words of a field's name: eventId becomes event id.

@@ -108,6 +108,62 @@ func TestList_EachKindByItsFilters(t *testing.T) {
 	}
 }
 
+// The waiting list of an event is in its order, with the end of each offer.
+func TestList_EntriesOfAnEvent(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	event := env.Event(2)
+	if _, err := env.Seats.UpdateEvent(env.Ctx(), event, holdfast.EventChange{Waitlist: new(holdfast.WaitlistOpen)}); err != nil {
+		t.Fatal(err)
+	}
+	first := env.Acquire(event, 1, testenv.Soon())
+	env.Acquire(event, 1, testenv.Soon())
+	join := func(holder string, seats int64) holdfast.WaitlistEntry {
+		e, _, err := env.Seats.Join(env.Ctx(), holdfast.JoinRequest{
+			EventID: event, Holder: holder, EntryWish: holdfast.EntryWish{Seats: seats}, ShopData: holdfast.ShopData{Reference: "R-" + holder},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	waits, offered := join("a", 2), join("b", 1)
+	if _, err := env.Seats.ReleaseLock(env.Ctx(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	offered, err := env.Seats.Entry(env.Ctx(), offered.ID)
+	if err != nil || offered.Status != holdfast.EntryOffered {
+		t.Fatalf("the entry is %+v, %v", offered, err)
+	}
+	lock, err := env.Seats.GetLock(env.Ctx(), offered.LockID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := serve(t, env)
+	line := offered.ID.String() + " b 1 OFFERED " + offered.LockID.String() + " " + lock.ExpiresAt.UTC().Format("2006-01-02T15:04:05.000Z")
+	for _, c := range []struct{ args, want, exclude string }{
+		{args: "", want: "1 " + waits.ID.String() + " a 2 WAITING"},
+		{args: "", want: line},
+		{args: "--status WAITING", want: "R-a", exclude: "R-b"},
+		{args: "--holder b", want: "R-b", exclude: "R-a"},
+		{args: "--user " + mongodb.NewID().String(), exclude: "R-"},
+		{args: "--status OFFERED --json", want: `"status": "OFFERED"`, exclude: "xpires"},
+	} {
+		code, out, errs := list(api, append([]string{"entries", event.String()}, strings.Fields(c.args)...)...)
+		if code != 0 || errs != "" || !strings.Contains(strings.Join(strings.Fields(out), " "), c.want) ||
+			c.exclude != "" && strings.Contains(out, c.exclude) {
+			t.Errorf("%s: %d %s %s", c.args, code, out, errs)
+		}
+	}
+	code, out, errs := list(api, "entries", mongodb.NewID().String())
+	if code != exitFailed || out != "" || !strings.Contains(errs, "EVENT_NOT_FOUND") {
+		t.Errorf("another event: %d %s %s", code, out, errs)
+	}
+	if _, out, _ := list(api, "events"); !strings.Contains(strings.Join(strings.Fields(out), " "), "OPEN 1") {
+		t.Errorf("the events are %s", out)
+	}
+}
+
 // JSON has the items as the API has them, and a list that is cut says so.
 func TestList_IsReadPageByPageUpToTheLimit(t *testing.T) {
 	t.Parallel()
@@ -141,6 +197,10 @@ func TestList_SaysWhatIsWrong(t *testing.T) {
 		"events --status SOLD":             {2, "query.status"},
 		"plans --status CLOSED":            {2, "--status does not apply to plans, which have no filters"},
 		"locks --provider acme":            {2, "--provider does not apply to locks: use --event, --user, --holder, --status, --reference"},
+		"entries":                          {2, "seatctl list entries EVENT"},
+		"entries x":                        {2, "path.id"},
+		"entries x --event y":              {2, "--event does not apply to entries: use --user, --holder, --status"},
+		"locks x":                          {2, "unexpected argument x"},
 		"locks --refund-due":               {2, "--refund-due does not apply to locks"},
 		"locks --event x":                  {2, "query.eventId"},
 		"locks --user=":                    {2, "query.userId"},

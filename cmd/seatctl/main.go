@@ -37,7 +37,7 @@ type commands struct {
 	Retention runJobsCmd `cmd:"" help:"Remove locks and bookings that ended longer than ENDED_RETENTION ago, and archive past events, now."`
 	Jobs      jobsCmd    `cmd:"" help:"List the jobs with their last run and lease, and the leader."`
 	Leases    leasesCmd  `cmd:"" help:"Free a stuck lease."`
-	List      listCmd    `cmd:"" help:"List events, locks, bookings, payments, webhooks or seating plans, over the API."`
+	List      listCmd    `cmd:"" help:"List events, locks, bookings, waiting lists, payments, webhooks or seating plans, over the API."`
 	Report    reportCmd  `cmd:"" help:"Count the seats of an event by their state, section and category, over the API."`
 	API       apiCmd     `cmd:"" name:"api" help:"Call any route of the API, such as: api POST /api/events name=Gala totalSeats:=100."`
 	Sales     salesCmd   `cmd:"" help:"Sell the seats of a file's rows, over the API."`

@@ -416,6 +416,9 @@ func invalidEvents(plan string) map[string]string {
 		`{"name":"x","totalSeats":9,"orphanRule":"NEVER"}`:                                           "",
 		`{"name":"x","totalSeats":9,"latePayments":"PERHAPS"}`:                                       "",
 		`{"name":"x","totalSeats":9,"latePaymentSeconds":-1}`:                                        "",
+		`{"name":"x","totalSeats":9,"waitlist":"PERHAPS"}`:                                           "",
+		`{"name":"x","totalSeats":9,"waitlistOfferSeconds":59}`:                                      "",
+		`{"name":"x","totalSeats":9,"waitlistFit":"FIFO"}`:                                           "",
 		`{"name":"x","totalSeats":9,"reference":"A\n"}`:                                              "",
 		`{"name":"x","totalSeats":9,"metadata":{"a b":""}}`:                                          "",
 	}
@@ -434,6 +437,7 @@ func TestExportImport_CopiesEventsOnce(t *testing.T) {
 		Sections:   []holdfast.SectionCapacity{{Key: "pit", Capacity: 25}},
 		OrphanRule: new(holdfast.OrphansRefused), AccessiblePolicy: new(holdfast.AccessibleOpen),
 		LatePayments: new(holdfast.LatePaymentsAccepted), LateSeconds: new(int64(0)),
+		Waitlist: new(holdfast.WaitlistPaused), OfferSeconds: new(int64(61)), WaitlistFit: new(holdfast.WaitlistStrict),
 		SaleStartsAt: new(time.Date(2020, 1, 2, 3, 4, 5, 6_000_000, time.UTC)), SaleEndsAt: new(time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC)),
 		ShopData: holdfast.ShopDataChange{Reference: new("A-17"), Metadata: map[string]*string{"a.b": new("x\n")}},
 	}); err != nil {
