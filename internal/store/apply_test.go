@@ -393,7 +393,7 @@ func TestApply_InsertsLocksAndBookingsThatReadBackTheSame(t *testing.T) {
 	f := newFixture(t, testenv.New(t), nil)
 	ends := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 	timed, relative := f.newLock(1, ""), f.newLock(2, "key")
-	timed.ExpiresAt, relative.RequestHash, relative.ShopData = ends, "hash", shopData
+	timed.ExpiresAt, timed.EntryID, relative.RequestHash, relative.ShopData = ends, mongodb.NewID(), "hash", shopData
 	initiated := holdfast.Booking{ID: mongodb.NewID(), EventID: f.event, UserID: timed.UserID, LockID: timed.ID, Seats: 1,
 		Status: holdfast.BookingInitiated, CreatedAt: ends, UpdatedAt: ends}
 	pending := initiated
