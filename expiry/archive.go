@@ -9,11 +9,12 @@ import (
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/pipeline"
 	"github.com/holdfast-dev/holdfast/internal/store"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // Archiver marks events that are past and settled, so that recovery and reconcile skip them.
 type Archiver struct {
-	Store *store.Store
+	Pipeline *pipeline.Pipeline
 }
 
 // archivePageSize is the number of events in one read.
@@ -24,10 +25,11 @@ const archivePageSize = 500
 // because of an error.
 func (a *Archiver) Run(ctx context.Context, age time.Duration, log *slog.Logger) (Report, error) {
 	var report Report
-	clock := a.Store.DB().Clock()
+	s := a.Pipeline.Store()
+	clock := s.DB().Clock()
 	logged := clock()
 	for after := (holdfast.ID{}); ; {
-		page, err := a.Store.OverEvents(ctx, age, after, archivePageSize)
+		page, err := s.OverEvents(ctx, age, after, archivePageSize)
 		if err != nil {
 			return report, err
 		}
@@ -62,16 +64,22 @@ func (a *Archiver) Run(ctx context.Context, age time.Duration, log *slog.Logger)
 
 // archive archives one event. An error means that the database does not answer.
 func (a *Archiver) archive(ctx context.Context, event store.OverEvent, age time.Duration, log *slog.Logger) (Report, error) {
+	s := a.Pipeline.Store()
 	if event.IsOpen {
 		return Report{Found: 1, Skipped: 1}, nil
 	}
-	archived, err := a.Store.Archive(ctx, event, age)
+	archived, err := false, error(nil)
+	if event.Waits { // the job waitlist ends the entries, and a later run archives the event
+		_, err = a.Pipeline.Submit(ctx, event.ID, inventory.CloseList{})
+	} else {
+		archived, err = s.Archive(ctx, event, age)
+	}
 	switch {
 	case archived:
 		return Report{Found: 1, Applied: 1}, nil
-	case err == nil || pipeline.IsRejected(err):
+	case err == nil || pipeline.IsRejected(err) || holdfast.HasCode(err, holdfast.CodeEventNotFound):
 		return Report{Found: 1, Skipped: 1}, nil
-	case ctx.Err() != nil || a.Store.DB().Ping(ctx) != nil:
+	case ctx.Err() != nil || s.DB().Ping(ctx) != nil:
 		return Report{}, err
 	default:
 		log.ErrorContext(ctx, "Could not archive an event that is over; the next run tries again",

@@ -21,7 +21,7 @@ const archiveAge = time.Hour
 // archive runs the job of a process that has just started.
 func archive(t *testing.T, w *testenv.Env) expiry.Report {
 	t.Helper()
-	report, err := (&expiry.Archiver{Store: w.Store}).Run(w.Ctx(), archiveAge, slog.New(w.Log))
+	report, err := (&expiry.Archiver{Pipeline: w.Pipeline}).Run(w.Ctx(), archiveAge, slog.New(w.Log))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestArchive_GoesOnWhereARunEnded(t *testing.T) {
 			}
 		}}
 	})
-	first, err := (&expiry.Archiver{Store: process.Store}).Run(ctx, archiveAge, slog.New(w.Log))
+	first, err := (&expiry.Archiver{Pipeline: process.Pipeline}).Run(ctx, archiveAge, slog.New(w.Log))
 	if err == nil || first.Applied < 9 || first.Applied > 10 {
 		t.Errorf("the first run: %+v, %v; want about 10 archived, and an error", first, err)
 	}

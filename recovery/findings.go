@@ -1,10 +1,12 @@
 package recovery
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
@@ -42,6 +44,14 @@ func (p Plan) Findings() []Finding {
 			Detail: p.driftDetail(),
 		},
 		{Kind: Repairable, What: "maps of seats that don't agree with their locks", Count: int64(len(p.WrongMaps)), Action: "correct them"},
+		{
+			Kind: Repairable, What: "waiting lists with a wrong number of entries",
+			Count:  int64(len(p.WrongLists)),
+			Action: "correct them, and make the offers that are due",
+			Detail: detail(p.WrongLists, func(l store.CountedList) string {
+				return fmt.Sprintf("event %s: %d should be %d", l.EventID, l.Says, l.Waiting)
+			}),
+		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
 		{Kind: Manual, What: "CONSUMED locks without a CONFIRMED booking", Count: int64(len(p.OrphanConsumed)), Action: manual},
@@ -83,6 +93,13 @@ func (p Plan) Findings() []Finding {
 			}),
 		},
 		{
+			Kind: Manual, What: "waiting-list entries that don't agree with their lock",
+			Count: int64(len(p.WrongOffers)),
+			Action: "give the entry the status that its lock says, in MongoDB: EXPIRED, DECLINED (a RELEASED lock) or ACCEPTED (a CONSUMED one); " +
+				"release an ACTIVE lock whose entry has no offer, or let it expire",
+			Detail: detail(p.WrongOffers, wrongOffer),
+		},
+		{
 			Kind: Manual, What: "oversold events",
 			Count:  p.Oversold,
 			Action: "find other seats for these customers; the event or the section sells nothing until that is paid down",
@@ -103,6 +120,11 @@ func (p Plan) driftDetail() string {
 // doubleDetail names the first seats that several locks have.
 func (p Plan) doubleDetail() string {
 	return detail(p.FirstDoubles, func(d DoubleSeat) string { return fmt.Sprintf("seat %q of event %s", d.SeatID, d.EventID) })
+}
+
+// wrongOffer says in what an entry and its lock differ.
+func wrongOffer(w store.WrongOffer) string {
+	return fmt.Sprintf("entry %s is %s, lock %s %s", w.EntryID, cmp.Or(string(w.Entry), "missing"), w.LockID, cmp.Or(string(w.Lock), "missing"))
 }
 
 func eventDetail(events []holdfast.ID) string {

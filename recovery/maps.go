@@ -114,7 +114,7 @@ func (p *pass) planMaps(ctx context.Context, plan *Plan) error {
 			}
 			return p.leaveUnread(ctx, err)
 		}
-		_, result := p.Pipeline.Preview(state, inventory.RepairSeats{})
+		_, result := p.Pipeline.Preview(withoutList(state), inventory.RepairSeats{})
 		union := state.Union
 		mu.Lock()
 		defer mu.Unlock()

@@ -29,7 +29,9 @@ type Plan struct {
 	WrongTotals    []holdfast.ID          // events whose totalSeats differs from their seating plan, which are only reported
 	// sections of general admission of which more is taken than they have, which are only reported
 	OversoldSections []OversoldSection
-	Oversold         int64 // the number of events with seats taken beyond their total, which are only reported
+	WrongLists       []store.CountedList // waiting lists whose number of waiting entries is wrong; it is corrected
+	WrongOffers      []store.WrongOffer  // entries that don't agree with their lock, which are only reported
+	Oversold         int64               // the number of events with seats taken beyond their total, which are only reported
 	EventsMeasured   int64
 	Archived         int64 // events that are not measured, unless all are
 }
@@ -89,6 +91,9 @@ func (r *Recovery) plan(ctx context.Context, scope store.Scope) (p Plan, err err
 		return p, err
 	}
 	if err := reads.planMaps(ctx, &p); err != nil {
+		return p, err
+	}
+	if err := reads.planLists(ctx, &p); err != nil {
 		return p, err
 	}
 	if p.Oversold, err = r.store().OversoldEvents(ctx); err != nil {
@@ -238,10 +243,11 @@ func (p *pass) measure(ctx context.Context, page store.EventPage, suspects []hol
 		return plan, ctx.Err()
 	}
 	for _, s := range states {
-		repair, result := p.Pipeline.Preview(s, inventory.Repair{RunID: p.runID})
+		repair, result := p.Pipeline.Preview(withoutList(s), inventory.Repair{RunID: p.runID})
 		if result.Correction != nil {
 			plan.corrections[s.Event.ID] = *result.Correction
-			if repair.Event.Drift != nil {
+			// Seats that a correction frees are offered to the waiting list, so the event is corrected by itself.
+			if repair.Event.Drift != nil && s.Event.List.Waiting == 0 {
 				plan.drifts[s.Event.ID] = *repair.Event
 			}
 		}

@@ -22,6 +22,8 @@ type Recovery struct {
 	Sweeper  *expiry.Sweeper
 	// Corrected is called for each counter that was corrected. It may be nil.
 	Corrected func()
+	// MissedOffers is called with the number of offers that a pass made although nothing was due. It may be nil.
+	MissedOffers func(offers int)
 	// OnProgress is called during a long step, every ProgressInterval (5 s if it is zero). It may be nil.
 	OnProgress       func(ctx context.Context, log *slog.Logger, p Progress)
 	ProgressInterval time.Duration
@@ -40,6 +42,7 @@ type Report struct {
 	Oversold    int // events with seats taken beyond their total
 	Reported    int // contradictions that were logged and left as they are
 	Checked     int // counters compared with their locks
+	Missed      int // offers of waiting lists that earlier transactions should have made
 }
 
 // ErrLeftOver is in the error of a pass that was completed, but left documents or events that it could not repair.
@@ -71,6 +74,7 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 		{"expire stale bookings", p.expireBookings},
 		{"check the counters", p.checkCounters},
 		{"check the maps of seats", p.checkMaps},
+		{"check the waiting lists", p.checkLists},
 		{"count oversold events", p.countOversold},
 		{"count INITIATED bookings", p.countInitiated},
 	}
@@ -86,7 +90,7 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully",
 		slog.Int("found", report.Found), slog.Int("applied", report.Applied), slog.Int("skipped", report.Skipped),
 		slog.Int("errors", report.Errors), slog.Int64("seatsRestored", report.SeatsRestored), slog.Int("consumed", report.Consumed),
-		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported))
+		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported), slog.Int("missed", report.Missed))
 	return report, nil
 }
 
@@ -104,6 +108,9 @@ func (r *Recovery) Reconcile(ctx context.Context, runID string, log *slog.Logger
 	}
 	if err == nil {
 		err = p.checkMaps(ctx)
+	}
+	if err == nil {
+		err = p.checkLists(ctx)
 	}
 	if err == nil {
 		err = p.countOversold(ctx)
@@ -147,6 +154,7 @@ func (p *pass) count(r Report) {
 	p.report.Oversold += r.Oversold
 	p.report.Reported += r.Reported
 	p.report.Checked += r.Checked
+	p.report.Missed += r.Missed
 }
 
 // widen makes a pass compare all events if none is archived: MongoDB reads a whole collection faster than the

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 	"github.com/holdfast-dev/holdfast/users"
 	"github.com/holdfast-dev/holdfast/webhooks"
 )
@@ -51,6 +52,10 @@ type Observer struct {
 	Bookings  booking.Observer
 	Corrected func() // called when a counter was corrected
 	Corrupt   func(CorruptReport)
+	// Listed is called with each plan that makes or changes entries of a waiting list, after its commit, and MissedOffers for the offers
+	// that a pass made although nothing was due.
+	Listed       func(inventory.Plan)
+	MissedOffers func(offers int)
 }
 
 func (o Options) withDefaults() Options {
@@ -116,17 +121,17 @@ func New(db *mongodb.DB, o Options) *Core {
 		lookup = c.Users.Unknown
 	}
 	c.Pipeline = pipeline.New(c.Store, pipeline.Options{
-		Rules: o.rules(), Users: lookup, Paid: o.Observe.Bookings.Paid, WithoutMemory: o.WithoutMemory,
+		Rules: o.rules(), Users: lookup, Paid: o.Observe.Bookings.Paid, Listed: o.Observe.Listed, WithoutMemory: o.WithoutMemory,
 	})
 	c.Seats = seats.New(c.Pipeline, c.Plans, o.LockMaxTTL)
 	c.Bookings = booking.New(c.Pipeline, o.PaymentMaxTTL)
 	c.Sweeper = &expiry.Sweeper{Pipeline: c.Pipeline, Batch: o.SweepBatch}
 	c.Retention = &expiry.Retention{Store: c.Store, Batch: o.SweepBatch}
-	c.Archiver = &expiry.Archiver{Store: c.Store}
+	c.Archiver = &expiry.Archiver{Pipeline: c.Pipeline}
 	c.Eraser = &expiry.Eraser{Sweeper: c.Sweeper, Users: c.Users, Log: db.Log()}
 	c.Recovery = &recovery.Recovery{
 		Pipeline: c.Pipeline, Sweeper: c.Sweeper,
-		Corrected: o.Observe.Corrected, OnProgress: recovery.LogProgress,
+		Corrected: o.Observe.Corrected, MissedOffers: o.Observe.MissedOffers, OnProgress: recovery.LogProgress,
 	}
 	c.Corrupt = &CorruptWatch{
 		db: db, collections: slices.Concat(Collections(), o.Collections),

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/expiry"
+	"github.com/holdfast-dev/holdfast/internal/store"
 	"github.com/holdfast-dev/holdfast/jobs"
 	"github.com/holdfast-dev/holdfast/recovery"
 	"github.com/holdfast-dev/holdfast/seats/inventory"
@@ -51,6 +52,10 @@ type Jobs struct {
 	// Callbacks for metrics. Each of them may be nil.
 	Archived func(events int)
 	Oversold func(events int)
+	// ListChecked is called with each check of a waiting list that has done something, and ListTotals with the number of open entries,
+	// while the job waitlist runs in this process. When it ends, ListTotals is called with nil.
+	ListChecked func(inventory.ListCheck)
+	ListTotals  func(*store.ListTotals)
 }
 
 // List lists the jobs that a process schedules. A job is a name, an interval and a function.
@@ -61,6 +66,7 @@ func (s *Jobs) List() []jobs.Job {
 		{Name: "reconcile", Interval: s.ReconcileInterval, MaxDuration: s.ReconcileMaxDuration, Do: s.searched(s.reconcile)},
 		{Name: "retention", Interval: retentionInterval, MaxDuration: retentionTimeout, Do: s.retain},
 		{Name: "changes", Interval: time.Second, Resident: true, Do: s.numberChanges},
+		{Name: expiry.Waitlist, Interval: time.Second, Resident: true, Do: s.checkLists},
 		{Name: expiry.EventCancel, Interval: time.Second, Asked: s.Canceller(jobs.Run{}).Next, Do: s.cancelEvent},
 	}
 }
@@ -134,6 +140,24 @@ func (s *Jobs) sweepBookings(ctx context.Context, run jobs.Run) (jobs.Counts, er
 
 func sweep(run jobs.Run, by holdfast.EndedBy) expiry.Run {
 	return expiry.Run{Run: inventory.Run{By: by, ID: run.ID}, Log: run.Log}
+}
+
+// checkLists does what is due for waiting lists, as long as its process leads. A manual run ends when nothing is due.
+func (s *Jobs) checkLists(ctx context.Context, run jobs.Run) (jobs.Counts, error) {
+	checker := &expiry.ListChecker{Pipeline: s.Pipeline, Batch: s.Sweeper.Batch, Checked: s.ListChecked}
+	if s.ListTotals != nil {
+		checker.Totals = func(t store.ListTotals) { s.ListTotals(&t) }
+		defer s.ListTotals(nil) // another process may lead
+	}
+	report, err := checker.Run(ctx, run.Log, run.Trigger == jobs.Manual)
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, jobs.ErrLeaseLost):
+		return jobs.Counts(report), cause
+	case ctx.Err() != nil: // the next leader goes on
+		return jobs.Counts(report), nil
+	default:
+		return jobs.Counts(report), err
+	}
 }
 
 func (s *Jobs) reconcile(ctx context.Context, run jobs.Run) (jobs.Counts, error) {

@@ -119,6 +119,7 @@ func (p *Pipeline) measureFirst(
 		switch {
 		case err == nil:
 			inventory.Complete(t.plan, t.results, applied[0].Now, applied[0].Event.Event)
+			p.report(t.plan)
 			return t.results[0], t.results[0].Err
 		case !errors.Is(err, store.ErrStale) && !errors.Is(err, store.ErrClock):
 			return inventory.Result{}, mongodb.Translate(explain(err, c))

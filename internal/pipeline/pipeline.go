@@ -26,6 +26,7 @@ type Pipeline struct {
 	repeats *repeats
 	writer  int32 // of this process; random
 	paid    func(inventory.Plan)
+	listed  func(inventory.Plan)
 	queue   *groupcommit.Queue[ID, queued, inventory.Result]
 }
 
@@ -35,6 +36,8 @@ type Options struct {
 	Users UserLookup // nil: every user exists
 	// Paid is called with each plan that makes payments, after its commit. It may be nil.
 	Paid func(inventory.Plan)
+	// Listed is called with each plan that makes or changes entries of a waiting list, after its commit. It may be nil.
+	Listed func(inventory.Plan)
 	// WithoutMemory makes every command read its event from the database, like a process that has just started. It
 	// is for tests which show that the cache does not change an answer.
 	WithoutMemory bool
@@ -47,7 +50,7 @@ type Options struct {
 func New(s *store.Store, o Options) *Pipeline {
 	p := &Pipeline{
 		store: s, rules: o.Rules, users: o.Users, memory: memory{off: o.WithoutMemory}, repeats: newRepeats(),
-		writer: 1 + rand.Int32N(math.MaxInt32), paid: o.Paid,
+		writer: 1 + rand.Int32N(math.MaxInt32), paid: o.Paid, listed: o.Listed,
 	}
 	p.queue = groupcommit.New(groupcommit.Options[ID, queued, inventory.Result]{
 		Commit:    p.commit,

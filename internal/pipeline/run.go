@@ -85,7 +85,7 @@ func (r *run) do(ctx context.Context) error {
 		switch {
 		case cause == nil:
 			r.remember()
-			r.reportPaid()
+			r.report()
 			return nil
 		case errors.Is(cause, errNeedsHold): // what is remembered is still good
 			r.hold = true
@@ -170,12 +170,19 @@ func (r *run) remember() {
 	}
 }
 
-// reportPaid passes the plans that made payments to the observer.
-func (r *run) reportPaid() {
+// report passes the plans that were written to the observers.
+func (r *run) report() {
 	for _, t := range r.tasks {
-		if paid := r.pipeline.paid; paid != nil && len(t.plan.NewPayments) > 0 {
-			paid(t.plan)
-		}
+		r.pipeline.report(t.plan)
+	}
+}
+
+func (p *Pipeline) report(plan inventory.Plan) {
+	if p.paid != nil && len(plan.NewPayments) > 0 {
+		p.paid(plan)
+	}
+	if p.listed != nil && len(plan.NewEntries)+len(plan.Entries) > 0 {
+		p.listed(plan)
 	}
 }
 

@@ -26,7 +26,7 @@ var (
 type OverEvent struct {
 	ID       ID
 	IsOpen   bool // it has an ACTIVE lock or an open booking, or is oversold
-	Waits    bool // its waiting list has to be closed first
+	Waits    bool // its waiting list has to be closed first, or is being closed
 	revision int64
 }
 
@@ -38,14 +38,15 @@ type OverEvent struct {
 func (s *Store) OverEvents(ctx context.Context, age time.Duration, after ID, limit int) ([]OverEvent, error) {
 	docs, err := mongodb.All[eventDoc](ctx, s.events(), mongo.Pipeline{
 		mongodb.Match(notArchived, isOver(age), behind(after), eventSchema),
-		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.Only(rev, "oversold", listWaiting),
+		mongodb.Sort("_id"), mongodb.Limit(limit), mongodb.Only(rev, "oversold", listWaiting, listName+".closing"),
 	})
 	if err != nil {
 		return nil, mongodb.Translate(err)
 	}
 	open, err := s.openAmong(ctx, all(docs, func(d eventDoc) ID { return d.ID }))
 	return all(docs, func(d eventDoc) OverEvent {
-		return OverEvent{ID: d.ID, IsOpen: open[d.ID] || d.Oversold > 0, Waits: d.Internal.List.inventory().Waiting > 0,
+		list := d.Internal.List.inventory()
+		return OverEvent{ID: d.ID, IsOpen: open[d.ID] || d.Oversold > 0, Waits: list.Waiting > 0 || list.Closing,
 			revision: d.Internal.Rev}
 	}), mongodb.Translate(err)
 }

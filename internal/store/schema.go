@@ -28,6 +28,8 @@ func Collections() []mongodb.Collection {
 				{Keys: mongodb.Keys("eventDate", "_id")},
 				{Keys: mongodb.Keys("status", "eventDate", "_id")},
 				byShopReference,
+				// This index serves passes over the waiting lists.
+				{Keys: mongodb.Keys("waitlist", archivedAt, "_id"), Partial: bson.D{{Key: "waitlist", Value: bson.D{{Key: "$exists", Value: true}}}}},
 				// This index serves the job of the waiting lists.
 				{Keys: mongodb.Keys(listCheckAt), Partial: bson.D{{Key: listCheckAt, Value: bson.D{{Key: "$exists", Value: true}}}}},
 			},

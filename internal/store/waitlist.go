@@ -42,6 +42,8 @@ func entries() mongodb.Collection {
 			{Keys: mongodb.Keys("eventId", entrySeq)},
 			// This index serves the entries of a customer.
 			{Keys: mongodb.Keys("userId", "eventId", "status")},
+			// This index serves the count of all open entries, and the oldest one that waits.
+			{Keys: mongodb.Keys("status", "createdAt")},
 		},
 	}
 }
