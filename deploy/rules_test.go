@@ -80,7 +80,8 @@ func TestRules_AreValidAndUseExistingMetrics(t *testing.T) {
 	for file, want := range map[string][]string{
 		"holdfast.rules.yml": {"HoldfastDown", "HoldfastTargetDown", "HoldfastMongoDBUnavailable", "HoldfastServerErrors", "HoldfastSlow",
 			"HoldfastOversold", "HoldfastCorrupt", "HoldfastRefundsDue", "HoldfastRefundsOverdue", "HoldfastManyRefundsDue",
-			"HoldfastWebhookLag", "HoldfastWebhookBacklog", "HoldfastWebhookFailing", "HoldfastWebhookDead", "HoldfastWebhookDisabled"},
+			"HoldfastWebhookLag", "HoldfastWebhookBacklog", "HoldfastWebhookFailing", "HoldfastWebhookDead", "HoldfastWebhookDisabled",
+			"HoldfastOffersMissed"},
 		"holdfast-workers.rules.yml":  {"HoldfastJobStale", "HoldfastNoLeader"},
 		"holdfast-cronjobs.rules.yml": {"HoldfastSweepStale", "HoldfastRecoverStale", "HoldfastRetentionStale"},
 	} {

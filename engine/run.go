@@ -22,11 +22,11 @@ const Forever time.Duration = -1
 
 // RunOptions configures Run. All fields may be left empty.
 type RunOptions struct {
-	// Jobs names the jobs to run. They are lock-expiry, booking-expiry, reconcile, retention, changes and
-	// event-cancel; all of them if Jobs is empty.
+	// Jobs names the jobs to run. They are lock-expiry, booking-expiry, reconcile, retention, changes, waitlist
+	// and event-cancel; all of them if Jobs is empty.
 	Jobs []string
 	// Intervals replaces the intervals of some jobs, by name. The usual ones are a minute for expiry, 15 minutes for
-	// reconcile and 10 minutes for retention; changes and event-cancel follow what happens.
+	// reconcile and 10 minutes for retention; changes, waitlist and event-cancel follow what happens.
 	Intervals map[string]time.Duration
 
 	// The job retention removes locks that ended longer ago, with their ended bookings and keys, and older records

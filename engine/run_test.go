@@ -158,7 +158,7 @@ func TestRun_RefusesWrongOptions(t *testing.T) {
 	t.Parallel()
 	w := testenv.New(t)
 	e := openOn(t, w)
-	const all = "use lock-expiry, booking-expiry, reconcile, retention, changes, event-cancel"
+	const all = "use lock-expiry, booking-expiry, reconcile, retention, changes, waitlist, event-cancel"
 	every := func(job string, d time.Duration) map[string]time.Duration { return map[string]time.Duration{job: d} }
 	for name, row := range map[string]struct {
 		options engine.RunOptions

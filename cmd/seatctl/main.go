@@ -74,7 +74,7 @@ func runCommandLine(args []string, in io.Reader, out, errs io.Writer) int {
 	c := commands{
 		Sweep: sweepCmd{
 			Locks: runJobsCmd{[]string{"lock-expiry"}}, Bookings: runJobsCmd{[]string{"booking-expiry"}},
-			All: runJobsCmd{[]string{"lock-expiry", "booking-expiry", "changes"}},
+			All: runJobsCmd{[]string{"lock-expiry", "booking-expiry", "waitlist", "changes"}},
 		},
 		Retention: runJobsCmd{[]string{"retention"}},
 	}

@@ -54,7 +54,7 @@ func (r *recoverCmd) run(ctx context.Context, s *session) (int, error) {
 type sweepCmd struct {
 	Locks    runJobsCmd `cmd:"" help:"Expire due locks."`
 	Bookings runJobsCmd `cmd:"" help:"Expire due bookings."`
-	All      runJobsCmd `cmd:"" default:"1" help:"Expire both, and number the changes that wait for it."`
+	All      runJobsCmd `cmd:"" default:"1" help:"Expire both, do what is due for waiting lists, and number the changes that wait for it."`
 }
 
 // runJobsCmd runs jobs in this process, by their names.

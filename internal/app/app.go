@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
+	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // App is one process's services.
@@ -67,6 +68,9 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 			},
 			Corrected: metrics.Corrections.Inc,
 			Corrupt:   func(found core.CorruptReport) { countCorrupt(metrics, found) },
+
+			Listed:       func(p inventory.Plan) { countEntries(metrics, p) },
+			MissedOffers: func(offers int) { metrics.MissedOffers.Add(float64(offers)) },
 		},
 	})
 	if err != nil {

@@ -29,6 +29,14 @@ type Metrics struct {
 	RecoverySeconds  prometheus.Gauge
 	RecoveryComplete prometheus.Gauge
 
+	WaitlistChanges *prometheus.CounterVec // change
+	MissedOffers    prometheus.Counter
+
+	// These metrics of waiting lists are set in the process that runs the job.
+	WaitlistDelay   prometheus.Observer
+	WaitlistEntries *prometheus.GaugeVec // status
+	WaitlistOldest  prometheus.Gauge
+
 	// The metrics of webhooks are set in the process that runs the job.
 	WebhookLag        prometheus.Observer
 	WebhookTries      *prometheus.CounterVec // outcome
@@ -42,6 +50,12 @@ func (m *Metrics) ForgetWebhooks() {
 	m.WebhookEndpoints.Reset()
 	m.WebhookDeliveries.Reset()
 	m.WebhookBacklog.Set(0)
+}
+
+// ForgetWaitlist removes the gauges of waiting lists when the process no longer runs the job.
+func (m *Metrics) ForgetWaitlist() {
+	m.WaitlistEntries.Reset()
+	m.WaitlistOldest.Set(0)
 }
 
 // RegisterListeners registers the number of listeners to availability streams.
@@ -111,6 +125,17 @@ func NewMetrics() *Metrics {
 		RefundsDueAge:    gauge("refunds_due_oldest_seconds", "How long the oldest of them has been due, at the last check."),
 		RecoverySeconds:  gauge("recovery_duration_seconds", "Duration of the recovery pass when this process started."),
 		RecoveryComplete: gauge("recovery_completed", "1 once the recovery pass of this process's start has completed."),
+
+		WaitlistChanges: counter("waitlist_changes_total",
+			"Changes of entries of waiting lists: joined, offered, accepted, declined, expired, left, closed. "+
+				"The share of accepted offers is accepted / (accepted + declined + expired).", "change"),
+		MissedOffers: counter("waitlist_missed_offers_total",
+			"Offers that recovery or reconcile made for seats that were free, although nothing was due. There should be none.").WithLabelValues(),
+		WaitlistDelay: histogram("waitlist_offer_delay_seconds",
+			"Of offers that the job waitlist made, how long after they were due. Offers of the transaction that freed the seats have no delay, "+
+				"and are not counted.", lagBuckets).WithLabelValues(),
+		WaitlistEntries: gauges("waitlist_entries", "Open entries of waiting lists by status: waiting, offered.", "status"),
+		WaitlistOldest:  gauge("waitlist_oldest_waiting_seconds", "How long ago the oldest entry that waits was made."),
 
 		WebhookLag: histogram("webhook_lag_seconds",
 			"Time from the commit of a change to its first try at an endpoint.", lagBuckets).WithLabelValues(),
