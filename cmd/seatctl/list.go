@@ -65,7 +65,7 @@ var kinds = map[string]kind{
 
 // listCmd lists items over the API.
 type listCmd struct {
-	Kind string `arg:"" enum:"events,locks,bookings,entries,payments,webhooks,plans" help:"events, locks, bookings, payments, webhooks, plans, or entries."`
+	Kind string `arg:"" enum:"events,locks,bookings,entries,payments,webhooks,plans" help:"One of ${enum}."`
 	Of   string `arg:"" name:"event" optional:"" help:"ID of the event whose waiting list is listed as entries, in its order."`
 
 	Event     *string `placeholder:"ID" help:"List only items of this event: locks, bookings and payments."`
