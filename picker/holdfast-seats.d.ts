@@ -46,6 +46,8 @@ export interface Lock {
   expiresAt: string;
   /** The booking that it last had; of an ACTIVE lock, it is being paid. */
   bookingId?: string;
+  /** The entry of the waiting list whose offer it is. */
+  waitlistEntryId?: string;
   createdAt: string;
   places: { seatId?: string; section: string; row?: string; label?: string; category?: string }[];
 }
@@ -56,6 +58,28 @@ export interface BestOptions {
   section?: string;
   adjacent?: "REQUIRED" | "PREFERRED";
   accessibleSeats?: number;
+}
+
+/** A customer's entry on the waiting list of an event. */
+export interface WaitlistEntry {
+  id: string;
+  eventId: string;
+  /** Either of the two. */
+  userId?: string;
+  holder?: string;
+  seats: number;
+  /** Keys, the preferred one first. */
+  categories?: string[];
+  section?: string;
+  adjacent?: "REQUIRED" | "PREFERRED";
+  accessibleSeats?: number;
+  status: "WAITING" | "OFFERED" | "ACCEPTED" | "DECLINED" | "EXPIRED" | "LEFT" | "CLOSED";
+  /** 1 for the first that is WAITING. */
+  position?: number;
+  /** The offer. */
+  lockId?: string;
+  createdAt: string;
+  updatedAt: string;
 }
 
 export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"> {
@@ -71,6 +95,8 @@ export interface HoldfastSeatsEventMap extends Omit<HTMLElementEventMap, "error"
   holdchanged: CustomEvent<{ locks: Lock[]; selection: Selected[]; expiresAt?: string }>;
   /** The time of a lock is over, or it was released elsewhere. */
   holdexpired: CustomEvent<{ lock: Lock | null }>;
+  /** The status or the position of the customer's entry on the waiting list has changed. The lock is its offer. */
+  waitlistchanged: CustomEvent<{ entry: WaitlistEntry | null; lock: Lock | null }>;
 }
 
 /** Detail of the event `error`; hold() and best() reject with an Error that has code, status and problem. */
@@ -97,10 +123,16 @@ export class HoldfastSeats extends HTMLElement {
   paying: boolean;
   readonly selection: Selected[];
   readonly locks: Lock[];
+  /** The entry on the waiting list, as the server answered it last. */
+  readonly waitlistEntry: WaitlistEntry | null;
   /** Holds what is chosen, for hold="checkout". It rejects if not all of it can be held. */
   hold(): Promise<Lock[]>;
   /** Holds the best available seats in place of those that are chosen. It rejects if they can't be held. */
   best(seats: number, options?: BestOptions): Promise<void>;
+  /** Joins the waiting list. It rejects with the refusal of the server. */
+  joinWaitlist(seats: number, options?: BestOptions): Promise<WaitlistEntry | null>;
+  /** Declines the offer, or leaves the waiting list. */
+  leaveWaitlist(): Promise<void>;
   /** Gives up everything that is chosen or held. */
   release(): Promise<void>;
   /** Forgets the locks without releasing them, after the shop has sold them: those with these IDs, or all. Others are released, unless they have a booking. */

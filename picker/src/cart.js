@@ -19,7 +19,8 @@ export class Cart {
    * chosen or given up)
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
-   * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal)` and `waiting(refusal)`
+   * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal, wish for places)` and
+   * `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
     Object.assign(this, { api, hall, seats, options, words, on });
@@ -44,8 +45,7 @@ export class Cart {
     const lock = await this.#read(lockID, signal);
     if (lock?.status !== "ACTIVE" || lock.eventId !== this.options.event.id) return lock?.status;
     if (Date.parse(lock.expiresAt) <= this.api.now()) return "EXPIRED";
-    const [place] = lock.places ?? [];
-    const area = place !== undefined && place.seatId === undefined ? this.hall.sectionByKey.get(place.section) : undefined;
+    const area = this.#areaOf(lock);
     if (area === undefined) {
       this.hold.adopt(lock);
       this.chosen = this.#seatsOf(lock);
@@ -55,6 +55,55 @@ export class Cart {
       this.areas.set(area.number, lock.seats);
     }
     return lock.status;
+  }
+
+  // #areaOf is the section of general admission that a lock has places in; undefined if it has numbered seats.
+  #areaOf({ places: [place] = [] }) {
+    return place !== undefined && place.seatId === undefined ? this.hall.sectionByKey.get(place.section) : undefined;
+  }
+
+  #holdOf(lock) {
+    const area = this.#areaOf(lock);
+    return area === undefined ? this.hold : this.#areaHold(area);
+  }
+
+  /** take takes over a lock that the customer got elsewhere, such as an offer. It returns false while another one is in its place. */
+  take(lock) {
+    const [area, hold] = [this.#areaOf(lock), this.#holdOf(lock)];
+    if (hold.lock?.id === lock.id) return true;
+    if (hold.lock !== null || !hold.isSettled) return false;
+    hold.adopt(lock);
+    if (area === undefined) {
+      this.held = this.#seatsOf(lock);
+      this.#choose([...this.chosen, ...this.held]);
+      this.#hint();
+    } else this.#place(area, lock.seats);
+    this.on.held();
+    this.on.changed();
+    return true;
+  }
+
+  /** swap releases what is in the place of a lock, and takes that. */
+  async swap(lock) {
+    const area = this.#areaOf(lock);
+    if (area === undefined) this.#drop([...this.chosen]);
+    else this.#place(area, 0);
+    await this.#holdOf(lock).want(null); // a refusal is shown
+    this.take(lock);
+  }
+
+  /** lose forgets a lock that was released by another request. */
+  lose(id) {
+    const hold = this.#holds().find(({ lock }) => lock?.id === id);
+    if (hold === undefined) return;
+    const area = this.#areaOf(hold.lock);
+    hold.forget();
+    if (area === undefined) {
+      this.held.clear();
+      this.#drop([...this.chosen]);
+    } else this.#place(area, 0);
+    this.on.held();
+    this.on.changed();
   }
 
   async #read(lockID, signal) {
@@ -231,9 +280,9 @@ export class Cart {
         if (hold.isSettled) this.#place(section, Math.max(0, (this.areas.get(section.number) ?? 0) + hold.lock.seats - seats));
         show();
       },
-      refused: (refusal) => {
+      refused: (refusal, wish) => {
         if (this.#restores(refusal)) this.#place(section, hold.wanted?.seats ?? 0); // there may have been further clicks
-        this.#tell(refusal);
+        this.#tell(refusal, wish);
         this.on.changed();
       },
       ended: (refusal, lock) => { this.#place(section, 0); this.on.ended(refusal, lock); show(); },
@@ -404,7 +453,7 @@ export class Cart {
     return new Refusal(0, { code: "LOCK_HAS_BOOKING", detail: this.words.hasBooking });
   }
 
-  #tell(refusal) {
+  #tell(refusal, wish) {
     const { code, problem } = refusal;
     const w = this.words;
     if (code === "SEATS_UNAVAILABLE") this.on.said(w.tooFew(problem.available));
@@ -414,7 +463,7 @@ export class Cart {
     else if (code === "LOCK_CONSUMED") this.on.said(w.sold);
     else if (code === "SEAT_LIMIT_REACHED" && problem.limit > 0) this.on.said(w.most(problem.limit));
     else this.on.said(refusal.status === 401 ? w.signedOut : w.failed);
-    this.on.refused(refusal);
+    this.on.refused(refusal, wish);
   }
 
   #ended(refusal, lock) {

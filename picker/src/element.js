@@ -13,6 +13,8 @@ import { Sale, saleText } from "./sale.js";
 import { Seats } from "./seats.js";
 import { css } from "./style.js";
 import { colorsOf } from "./theme.js";
+import { WaitingBox, keyOf } from "./waiting.js";
+import { Waitlist, takesEntries } from "./waitlist.js";
 import { words as english } from "./words.js";
 
 let sheet;
@@ -21,6 +23,8 @@ const toastTime = 7000; // ms
 const defaultMost = 10; // seats
 const mostSeats = 50; // that one lock may have
 const pollInterval = 30_000; // ms, of the locks: they may be bought on another device
+const waitlistInterval = 30_000; // ms, at least, from one reading of the event to the next, while nothing else asks for it
+const soldOutDelay = 5000; // ms, at most, until the event is read: all pages see at the same moment that seats are gone
 const numbers = new Set(); // of the maps on the page
 
 /** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
@@ -116,7 +120,12 @@ export class HoldfastSeats extends HTMLElement {
   async best(seats, options = {}) {
     const p = this.#parts;
     if (p === undefined) return;
-    await p.cart.best(seats, options);
+    try {
+      await p.cart.best(seats, options);
+    } catch (refusal) {
+      this.#missed(p, refusal, seats, options);
+      throw refusal;
+    }
     const found = [...p.cart.chosen].sort((a, b) => a - b);
     if (found.length === 0 || this.#parts !== p) return;
     this.#say(this.words.found(this.#rowsOf(found)));
@@ -127,6 +136,24 @@ export class HoldfastSeats extends HTMLElement {
   /** paying is the attribute: the choice can't be changed while the shop is paid. It ends when nothing is held any more. */
   get paying() { return this.hasAttribute("paying"); }
   set paying(is) { this.toggleAttribute("paying", is); }
+
+  /** waitlistEntry is the customer's entry on the waiting list, open or ended on this page, as the server answered it; null: there is none. */
+  get waitlistEntry() { return this.#parts?.waitlist.entry ?? null; }
+
+  /** joinWaitlist waits for seats. options are those of best(), or the section of standing places. It rejects with the refusal of the server. */
+  async joinWaitlist(seats, options = {}) {
+    await this.#parts?.waitlist.join(seats, options);
+    return this.waitlistEntry;
+  }
+
+  /** leaveWaitlist gives up the place on the list, or declines the offer. */
+  async leaveWaitlist() {
+    const { isWaiting, isOffered } = this.#parts?.waitlist ?? {};
+    if (!isWaiting && !isOffered) return;
+    const p = this.#parts;
+    p.isLeaving = true;
+    await p.waitlist.leave().finally(() => { p.isLeaving = false; });
+  }
 
   /** release releases everything that is chosen and held. It cancels a booking of the locks that is not paid. */
   release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
@@ -152,6 +179,7 @@ export class HoldfastSeats extends HTMLElement {
     const { userId, holder } = cart.options.customer ?? {};
     if (customer.userId === userId && customer.holder === holder) return;
     cart.options.customer = customer;
+    this.#parts.waitlist.find().catch(() => {});
     if (cart.locks.length > 0 || (cart.options.holdsAtOnce && cart.size > 0)) this.#reload();
   }
 
@@ -180,8 +208,13 @@ export class HoldfastSeats extends HTMLElement {
       this.#parts.feed.reconnect(); // its next message corrects that
     });
     const poll = () => document.visibilityState === "visible" && !this.#isOffline && this.#parts?.cart.poll();
-    listen(document, "visibilitychange", poll);
-    listen(window, "focus", poll);
+    const seen = () => {
+      poll();
+      const p = this.#parts;
+      if (!document.hidden && p?.panel?.isSoldOut && performance.now() - p.readAt > waitlistInterval) this.#readWaitlist(p); // it may be open now
+    };
+    listen(document, "visibilitychange", seen);
+    listen(window, "focus", seen);
     const timer = setInterval(poll, pollInterval);
     this.#connected.signal.addEventListener("abort", () => clearInterval(timer));
     this.#reload();
@@ -266,12 +299,17 @@ export class HoldfastSeats extends HTMLElement {
   async #build(api, event, customer, hall, signal) {
     const w = this.words;
     const seats = new Seats(hall);
-    const parts = { api, event, hall, seats };
+    const parts = { api, event, hall, seats, readAt: performance.now() };
     parts.cart = new Cart(api, hall, seats, { event, customer, ...this.#options() }, w, {
       changed: () => this.#showAll(),
       selected: (seat, isChosen) => this.#parts === parts && this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
       placed: (section) => this.#parts === parts && this.#tell("placesselected", { places: this.#places(section), selection: this.selection }),
-      held: () => this.#parts === parts && this.#tellHeld(),
+      held: () => {
+        if (this.#parts !== parts) return;
+        this.#tellHeld();
+        this.#offer(parts);
+        if (parts.waitlist.isOffered && parts.offer === parts.waitlist.lock?.id && !this.locks.some((l) => l.id === parts.offer)) parts.waitlist.poll();
+      },
       ended: (refusal, lock) => {
         this.#say(refusal.code === "LOCK_RELEASED" ? w.released : w.expired, "end");
         this.#tell("holdexpired", { lock });
@@ -285,7 +323,8 @@ export class HoldfastSeats extends HTMLElement {
         else this.#unsay("hint");
       },
       said: (text, seat) => this.#say(seat === undefined ? text : this.#describe(seat).text),
-      refused: (refusal) => {
+      refused: (refusal, places) => {
+        if (places?.section !== undefined) this.#missed(parts, refusal, places.seats, { section: places.section });
         if (refusal.code === "EVENT_NOT_ON_SALE" || refusal.code === "SALE_NOT_OPEN") parts.sale.refresh();
         if (refusal.code === "LOCK_HAS_BOOKING") this.paying = true;
         this.#fail(refusal);
@@ -295,6 +334,7 @@ export class HoldfastSeats extends HTMLElement {
     });
     signal.addEventListener("abort", () => parts.cart.stop());
     parts.sale = new Sale(api, event, (now, before) => this.#saleChanged(parts, now, before), signal);
+    parts.waitlist = new Waitlist(api, event.id, () => parts.cart.options.customer, (before) => this.#waitlistChanged(parts, before), signal);
     parts.feed = new Feed(api, event.id, seats, {
       changed: (list, sections) => this.#changed(list, sections),
       read: (section) => parts.cart.sectionRead(section),
@@ -345,6 +385,8 @@ export class HoldfastSeats extends HTMLElement {
       best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // the refusal has been shown
       places: (s, n) => parts.cart.setPlaces(s, n), remove: (i) => parts.cart.toggle(i),
     }, w);
+    parts.box = this.#waitingBox(parts);
+    parts.panel.node.lastChild.before(parts.box.node); // above the chosen seats
     this.#tipNode = el("div", { className: "tip", part: "tip", hidden: true });
     this.#toast = el("p", { className: "toast", part: "toast", hidden: true, "aria-hidden": "true" });
     this.notice.hidden = true;
@@ -368,8 +410,79 @@ export class HoldfastSeats extends HTMLElement {
         if (signal.aborted) return;
       }
     }
+    parts.isReady = true;
     this.#tell("ready", { event: event.id, seats: hall.seats });
     if (this.locks.length > 0 || this.#mustTell) this.#tellHeld();
+    if (event.waiting !== undefined) await parts.waitlist.find().catch(() => {}); // the list was open: the customer may have an entry
+  }
+
+  // #waitingBox shows the waiting list. What a customer can wait for is as in best available, or standing places.
+  #waitingBox(parts) {
+    const { hall, cart, waitlist } = parts;
+    const kindOf = (wish, name) => [keyOf(wish), name, wish];
+    const used = new Set(hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
+    const kinds = [...(hall.seats === 0 ? [] : [kindOf({}, this.words.waitAny)]),
+      ...hall.categories.filter((c, i) => used.has(i)).map((c) => kindOf({ categories: [c.key] }, c.name)),
+      ...hall.sections.filter((s) => s.capacity > 0).map((s) => kindOf({ section: s.key }, s.name))];
+    const said = (refusal) => {
+      const w = this.words;
+      const texts = { WAITLIST_CLOSED: w.listClosed, WAITLIST_FULL: w.listFull, SEATS_STILL_AVAILABLE: w.stillFree, EVENT_NOT_ON_SALE: w.notOnSale,
+        VALIDATION_FAILED: w.neverFits, WAITLIST_ENTRY_EXISTS: parts.box.textOf(waitlist.entry), LOCK_EXPIRED: w.offerOver,
+        SEAT_LIMIT_REACHED: refusal.problem?.limit > 0 ? w.most(refusal.problem.limit) : undefined };
+      if (!(refusal instanceof Refusal)) throw refusal;
+      this.#say(texts[refusal.code] || (refusal.status === 401 ? w.signedOut : w.failed));
+      this.#fail(refusal);
+      if (refusal.code === "WAITLIST_CLOSED") this.#readWaitlist(parts);
+    };
+    return new WaitingBox(kinds, (text) => (this.#number === 1 ? text : this.words.another(text, this.#number)), {
+      join: (seats, wish) => this.joinWaitlist(seats, wish).catch(said), leave: () => this.leaveWaitlist().catch(said),
+      instead: () => waitlist.lock !== null && cart.swap(waitlist.lock),
+    }, this.words);
+  }
+
+  // #missed notes what was asked for in vain: the customer may wait for it.
+  #missed(parts, { code }, seats, wish) {
+    if (this.#parts !== parts || (code !== "SEATS_UNAVAILABLE" && code !== "SEATS_NOT_ADJACENT")) return;
+    parts.box.fill(seats, wish);
+    parts.hasMissed = true;
+    this.#readWaitlist(parts);
+  }
+
+  // #readWaitlist reads whether the list takes entries: streams don't say it.
+  async #readWaitlist(parts, delay = 0) {
+    parts.readAt = performance.now();
+    await pause(delay * Math.random(), this.#load.signal);
+    if (this.#parts === parts) await parts.sale.refresh();
+    this.#showWaiting(parts);
+  }
+
+  #showWaiting({ api, event, cart, panel, waitlist, box, hasMissed, offer }) {
+    box?.show(waitlist, {
+      mayJoin: takesEntries(event, api.now()) && (hasMissed || panel.isSoldOut), most: cart.options.most, isPaying: this.paying,
+      isHeld: offer === waitlist.lock?.id,
+    });
+  }
+
+  // #offer has the offered seats held, once: what the customer gives up of them is not offered again.
+  #offer(parts) {
+    const { left, lock } = parts.waitlist;
+    if (left > 0 && lock.status === "ACTIVE" && lock.id !== parts.offer && parts.cart.take(lock)) parts.offer = lock.id;
+    this.#showWaiting(parts);
+  }
+
+  #waitlistChanged(parts, before) {
+    if (this.#parts !== parts) return;
+    const { cart, waitlist, box } = parts;
+    const { entry } = waitlist;
+    if (before?.status === "OFFERED" && entry?.lockId === before.lockId && !waitlist.isOffered) {
+      if (parts.isLeaving) cart.lose(before.lockId);
+      else cart.check(); // it was booked or declined elsewhere, or its time is over
+    }
+    this.#offer(parts);
+    if (before?.id === entry?.id && before?.status === entry?.status && before?.position === entry?.position) return;
+    const text = box.textOf(entry, waitlist.left);
+    if (text !== "" && before?.status !== entry?.status) this.#say(text);
+    this.#tell("waitlistchanged", { entry, lock: waitlist.lock });
   }
 
   #tipNode;
@@ -427,7 +540,9 @@ export class HoldfastSeats extends HTMLElement {
     p.map.changed(list, touched);
     p.list.changed(list, touched);
     p.cart.seatsChanged(list);
+    const wasSoldOut = p.panel.isSoldOut;
     p.panel.showCounts();
+    if (p.panel.isSoldOut && !wasSoldOut && p.isReady) this.#readWaitlist(p, soldOutDelay);
     if (list.includes(this.#tip)) this.#showTip(p);
   }
 
@@ -586,6 +701,7 @@ export class HoldfastSeats extends HTMLElement {
     setText(opening, this.#closed(parts) ?? "");
     opening.hidden = opening.textContent === "";
     panel.showTime();
+    this.#showWaiting(parts);
     const left = cart.deadline === undefined ? Infinity : cart.deadline - api.now();
     if (left < 60_000 && this.#left >= 60_000 && this.#left < Infinity) this.#say(this.words.timeLeft("1:00"));
     this.#left = left;

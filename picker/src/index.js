@@ -11,6 +11,8 @@ export { SeatMap } from "./map.js";
 export { saleOf, saleText } from "./sale.js";
 export { blocked, free, sold, taken } from "./painter.js";
 export { colorsOf } from "./theme.js";
+export { WaitingBox } from "./waiting.js";
+export { Waitlist, takesEntries } from "./waitlist.js";
 export { words } from "./words.js";
 
 if (!customElements.get("holdfast-seats")) customElements.define("holdfast-seats", HoldfastSeats);

@@ -134,8 +134,14 @@ export class Panel {
     return { name: this.words.area(this.hall.sections[n].name, places, this.shop.total([], [[n, places]])), isHeld: this.cart.areaIsHeld(n) };
   }
 
+  /** isSoldOut reports whether a category, or a section with places to stand, was sold out when the counts were shown. */
+  isSoldOut = false;
+
   showCounts() {
-    this.seats.byCategory().forEach((n, i) => setText(this.counts[i], n === 0 ? this.words.soldOut : this.words.free(n)));
+    const counts = this.seats.byCategory();
+    const areas = [...this.areaInputs.keys()].map((number) => this.seats.available[number]);
+    this.isSoldOut = [...counts, ...areas].includes(0);
+    counts.forEach((n, i) => setText(this.counts[i], n === 0 ? this.words.soldOut : this.words.free(n)));
     for (const [number, { free }] of this.areaInputs) {
       const n = this.seats.available[number];
       setText(free, n === 0 ? this.words.soldOut : this.words.free(n));

@@ -67,8 +67,9 @@ export class Sale {
     this.#watch = undefined;
   }
 
-  #take({ status, saleStartsAt, saleEndsAt }) {
-    Object.assign(this.event, { status, saleStartsAt, saleEndsAt });
+  // #take notes what an answer or a message says; the latter has no waiting list.
+  #take({ status, saleStartsAt, saleEndsAt, waitlist = this.event.waitlist }) {
+    Object.assign(this.event, { status, saleStartsAt, saleEndsAt, waitlist });
     this.check();
   }
 }

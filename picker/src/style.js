@@ -102,9 +102,11 @@ canvas:active { cursor: grabbing; }
 .areas .name { flex: 1; min-width: 6em; }
 .areas .number { display: flex; gap: 6px; margin-inline-start: auto; }
 .areas input { width: 4.5em; }
+.wait { display: grid; gap: 8px; border: 1px solid var(--_line); border-radius: 6px; padding: 10px; }
+.wait p { margin: 0; } .wait .buttons { display: flex; flex-wrap: wrap; gap: 8px; }
 .cart { border-top: 1px solid var(--_line); padding-top: 10px; }
-.cart .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }
-.cart h2 { font-size: 1.05em; margin: 0; }
+.cart .head, .wait .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }
+.cart h2, .wait h2 { font-size: 1.05em; margin: 0; }
 .cart li { display: flex; justify-content: space-between; gap: 8px; align-items: center; padding: 3px 0; overflow-wrap: anywhere; color: var(--_soft); }
 .cart li.held { color: var(--_ink); }
 .cart li button { padding: 0 10px; }
