@@ -83,9 +83,7 @@ func newEventBody(e holdfast.Event) eventBody {
 	body.Waitlist = string(cmp.Or(list.Status, holdfast.WaitlistClosed))
 	body.WaitlistOfferSeconds = cmp.Or(list.OfferSeconds, holdfast.DefaultOfferSeconds)
 	body.WaitlistFit = string(cmp.Or(list.Fit, holdfast.WaitlistSkips))
-	if list.HasBegun {
-		body.Waiting = &list.Waiting
-	}
+	body.Waiting = waitingIn(e)
 	if s := e.Seating; !s.PlanID.IsZero() {
 		body.SeatingPlanID, body.BlockedSeats = s.PlanID.String(), &s.BlockedSeats
 	}
@@ -93,6 +91,14 @@ func newEventBody(e holdfast.Event) eventBody {
 		body.Sections = append(body.Sections, sectionCapacity(s))
 	}
 	return body
+}
+
+// waitingIn returns how many entries wait for an event; nil if its waiting list was never open.
+func waitingIn(e holdfast.Event) *int64 {
+	if !e.Waitlist.HasBegun {
+		return nil
+	}
+	return &e.Waitlist.Waiting
 }
 
 type newEvent struct {

@@ -41,6 +41,7 @@ type eventSummaryBody struct {
 	Reference     string `json:"reference,omitempty" doc:"The shop's own name."`
 	SeatingPlanID string `json:"seatingPlanId,omitempty" doc:"The seating plan, if the event has one."`
 	BlockedSeats  int64  `json:"blockedSeats" doc:"Seats that the venue has taken out of sale."`
+	Waiting       *int64 `json:"waiting,omitempty" doc:"WAITING entries, if the waiting list was ever open."`
 
 	CancelRunID string `json:"cancelRunId,omitempty" doc:"The run of the job event-cancel that cancels the bookings. Lists do not have it."`
 	// What the run can't end, if its last pass left something.
@@ -65,6 +66,7 @@ func newEventSummaryBody(s store.EventSummary) eventSummaryBody {
 		Reference:      s.Reference,
 		SeatingPlanID:  formatID(s.Seating.PlanID),
 		BlockedSeats:   s.Seating.BlockedSeats,
+		Waiting:        waitingIn(s.Event),
 	}
 }
 

@@ -14,6 +14,7 @@ import { reportPage } from "./console/report.js";
 import { startRouter } from "./console/router.js";
 import { searchPage } from "./console/search.js";
 import { holderPage, userPage } from "./console/users.js";
+import { waitlistPage } from "./console/waitlist.js";
 import { webhookPage, webhooksPage } from "./console/webhooks.js";
 import { byID } from "./dom.js";
 
@@ -32,6 +33,7 @@ startRouter({
   "events/:id": eventPage,
   "counter/:id": counterPage,
   "reports/:id": reportPage,
+  "waitlist/:id": waitlistPage,
   "new-event": newEventPage,
   "bookings": bookingsPage,
   "bookings/:id": bookingPage,

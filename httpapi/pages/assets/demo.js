@@ -1,6 +1,6 @@
 // The demo shop. A tab is one customer, who locks, books and pays for seats.
 
-import { saleText, words } from "/assets/holdfast-seats.js";
+import { WaitingBox, Waitlist, saleText, takesEntries, words } from "/assets/holdfast-seats.js";
 import { ApiError, call, callWithRetry, key } from "./api.js";
 import * as clock from "./clock.js";
 import { byID, el, part, poll, setNumber, setOff, setText, updateList, whileOff } from "./dom.js";
@@ -73,6 +73,7 @@ async function loadEvents() {
   updateList(byID("events"), shown, (e) => e.id, createEventItem, updateEventItem);
   const restored = shown.find((e) => e.id === session.eventID);
   if (selected === null && restored !== undefined) selectEvent(restored);
+  else Object.assign(selected ?? {}, shown.find((e) => e.id === selected?.id)); // streams don't say whether its waiting list is open
 }
 
 // readEvent returns an event; null if the server has another database now.
@@ -124,6 +125,7 @@ function selectEvent(e) {
   byID("choose").hidden = true;
   showMap(e);
   showLock();
+  followWaitlist(e);
   showSeats(e);
   setText(byID("stream-state"), "Connecting …");
   unsubscribe = subscribe(`/api/events/${e.id}/stream`, (state) => {
@@ -193,6 +195,58 @@ function showMap(e) {
   byID("map").append(map);
 }
 
+// Waiting list of an event without numbered seats: the map has its own.
+
+let waiting = null; // {list, box, stop, offered, hasMissed} of the selected event
+
+function followWaitlist(e) {
+  waiting?.stop.abort();
+  waiting = null;
+  byID("waiting").replaceChildren();
+  if (e.seatingPlanId !== undefined) return;
+  const stop = new AbortController();
+  const list = new Waitlist({ call: (method, path, body) => request(method, path, body), now: clock.now }, e.id, () => ({ holder: session.holder }), waitlistChanged, stop.signal);
+  const box = new WaitingBox([["", "", {}]], (text) => text, {
+    join: (seats) => showRefusals(() => list.join(seats)), leave: () => showRefusals(() => list.leave()),
+    instead: () => showRefusals(async () => {
+      await giveUp(locks, bookings);
+      locks = bookings = [];
+      takeOffer();
+    }),
+  }, words);
+  waiting = { list, box, stop, offered: "", hasMissed: false }; // offered: the ID of the last offer that the page has shown
+  byID("waiting").append(box.node);
+  if (e.waiting !== undefined) showErrors("waitlist", () => list.find());
+}
+
+const mostWaiting = 50; // seats of an entry
+
+// takeOffer has the offered seats locked for the customer, unless others are.
+function takeOffer() {
+  const { list: { lock, left } } = waiting;
+  if (locks.some((l) => l.id === lock?.id)) waiting.offered = lock.id; // the page was reloaded
+  if (!(left > 0) || lock.status !== "ACTIVE" || lock.id === waiting.offered || (locks.length > 0 && !isPaid() && !isOver())) return;
+  waiting.offered = lock.id;
+  [locks, bookings] = [[lock], []];
+  showLock();
+}
+
+function waitlistChanged(before) {
+  const { list: { entry, left }, box } = waiting;
+  takeOffer();
+  if ((entry?.status === "DECLINED" || entry?.status === "LEFT") && locks[0]?.id === before?.lockId) startOver();
+  const text = box.textOf(entry, left);
+  if (text !== "" && before?.status !== entry?.status) showToast(text);
+  showWaiting();
+}
+
+function showWaiting() {
+  if (waiting === null) return;
+  const { list, box, offered, hasMissed } = waiting;
+  const mayJoin = takesEntries({ ...sale, waitlist: selected.waitlist }, clock.now()) && (hasMissed || sale.availableSeats === 0);
+  box.show(list, { mayJoin, most: mostWaiting, isPaying: bookings.length > 0, isHeld: offered === list.lock?.id });
+}
+
 // leave gives up what is held of an event that is not shown any more, unless it was bought.
 function leave() {
   const [heldLocks, heldBookings] = isPaid() ? [[], []] : [locks, bookings];
@@ -224,6 +278,10 @@ async function acquireLock(event) {
       locks = [await request("POST", `${inEvent(wanted)}/locks`, { ...wanted, idempotencyKey }, { idempotent: true })];
     } catch (error) {
       if (!error.retryable) delete session.pendingLock;
+      if (error.code === "SEATS_UNAVAILABLE") {
+        waiting.box.fill(Math.min(wanted.seats, mostWaiting), {});
+        waiting.hasMissed = true;
+      }
       throw error;
     }
     delete session.pendingLock;
@@ -256,6 +314,7 @@ const payBooking = () => runAction(byID("pay"), async () => {
     bookings[n] = await request("POST", `${inEvent(booking)}/bookings/${booking.id}/confirm`, { paymentReference: `demo-${booking.id}` }, { idempotent: true });
   }
   map?.finish(locks.map((l) => l.id));
+  waiting?.list.poll();
   showToast("Paid. The booking is confirmed.");
 });
 
@@ -271,21 +330,24 @@ const release = () => runAction(byID("release"), async () => {
 function startOver() {
   locks = bookings = [];
   map?.finish();
+  waiting?.list.poll(); // an offer may have ended with its lock
   showLock();
 }
 
 // runAction runs the action of a button and shows a refusal.
 const runAction = (button, work) => whileOff(button, async () => {
-  await showErrors("shop", async () => {
-    try {
-      await work();
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.status === 401 || error.status === 403) throw error;
-      showToast(error.code === "SEATS_UNAVAILABLE" ? tooFew(error.problem.available) : `${error.code}: ${error.message}`);
-      if (error.status === 410) await refresh();
-    }
-  });
+  await showRefusals(work);
   showLock();
+});
+
+const showRefusals = (work) => showErrors("shop", async () => {
+  try {
+    await work();
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status === 401 || error.status === 403) throw error;
+    showToast(error.code === "SEATS_UNAVAILABLE" ? tooFew(error.problem.available) : `${error.code}: ${error.message}`);
+    if (error.status === 410) await refresh();
+  }
 });
 
 // refresh reads the locks and the bookings again.
@@ -391,4 +453,5 @@ setInterval(() => {
   if (clock.hasJumped() && selected !== null) readEvent(selected.id).catch(() => {}); // the answer corrects the clock
   if (locks.length > 0) showLock();
   if (selected !== null) showSale();
+  showWaiting();
 }, 250);

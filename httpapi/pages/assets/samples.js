@@ -4,12 +4,14 @@ import { callAll } from "./api.js";
 
 export const samples = [
   {
-    name: "The Tempest, City theatre", plan: "theatre", orphanRule: "REFUSE",
+    name: "The Tempest, City theatre", plan: "theatre", orphanRule: "REFUSE", waitlist: "OPEN",
     prices: { premium: 95, first: 72, box: 80, second: 48, third: 32, fourth: 22 },
   },
   { name: "Summer concert, Arena", plan: "arena", prices: { front: 89, standing: 59, one: 79, two: 64, three: 49, four: 35 } },
-  { name: "Opening night, unnumbered", totalSeats: 40 },
+  { name: "Opening night, unnumbered", totalSeats: 40, waitlist: "OPEN" },
 ];
+
+const waitlistOfferSeconds = 600;
 
 /** sampleOf is the sample that an event is of; undefined: it is none. */
 export const sampleOf = (event) => samples.find((s) => s.name === event.name);
@@ -43,6 +45,7 @@ export async function sellSamples(request, { found, sold }) {
     if (found.has(sample)) continue;
     const idempotencyKey = `demo ${sample.name} ${eventDate} ${sold.get(sample) ?? 0}`;
     const body = { name: sample.name, eventDate, idempotencyKey };
+    if (sample.waitlist !== undefined) Object.assign(body, { waitlist: sample.waitlist, waitlistOfferSeconds });
     if (sample.plan === undefined) body.totalSeats = sample.totalSeats;
     else {
       const plan = await (await fetch(`/assets/plans/${sample.plan}.json`)).json();

@@ -14,7 +14,7 @@ import { salesCard } from "./sales.js";
 
 const tiles = [
   ["Seats available", "availableSeats", "free"], ["Seats locked", "lockedSeats", "locked"], ["Seats sold", "soldSeats", "sold"],
-  ["Seats blocked", "blockedSeats", ""], ["Seats in total", "totalSeats", ""], ["Seats oversold", "oversold", ""],
+  ["Seats blocked", "blockedSeats", ""], ["Seats in total", "totalSeats", ""], ["Seats oversold", "oversold", ""], ["Waiting", "waiting", ""],
 ];
 
 export async function eventPage(page) {
@@ -49,6 +49,7 @@ function stateOf(event) {
     ["Seating plan", idLink("plans", event.seatingPlanId)],
     ...shopLines(event),
     ["Created", time(event.createdAt)],
+    ["Waiting list", el("a", { href: link(`waitlist/${event.id}`), textContent: "Entries and settings of the waiting list" })],
     ["Sell at the counter", el("a", { href: link(`counter/${event.id}`), textContent: "Sell seats of this event" })],
     ["Seats by their state", el("a", { href: link(`reports/${event.id}`), textContent: "Report of this event" })],
     ["What was done", el("a", { href: link("audit", { target: event.id }), textContent: "Audit of this event" })]));
@@ -58,7 +59,7 @@ function stateOf(event) {
     setText(facts.querySelector("h2"), summary.name);
     setText(sale, saleOf(summary, now()) === "closed" ? "" : saleText(summary, now(), words, "en") ?? "");
     date.replaceChildren(time(summary.eventDate));
-    const shown = tiles.filter(([, field]) => field !== "oversold" || summary.oversold > 0);
+    const shown = tiles.filter(([, field]) => summary[field] !== undefined && (field !== "oversold" || summary.oversold > 0));
     updateList(list, shown, ([, field]) => field,
       ([name, , className]) => el("div", { className: `tile ${className}` }, el("dt", { textContent: name }), el("dd")),
       (node, [, field]) => setNumber(node.lastChild, summary[field]));

@@ -25,9 +25,7 @@ export function eventFields(event) {
     field("Accessible seats", select("accessiblePolicy", event.accessiblePolicy, [["RESERVED", "are reserved"], ["OPEN", "are like any other"]]), "body.accessiblePolicy"),
     field("Late payments", select("latePayments", event.latePayments, [["REFUSE", "are refused"], ["ACCEPT", "get free seats"]]), "body.latePayments"),
     field("Too late after (seconds)", amount("latePaymentSeconds", event.latePaymentSeconds, 0, mostLateSeconds), "body.latePaymentSeconds"),
-    field("Waiting list", select("waitlist", event.waitlist, [["CLOSED", "is closed"], ["OPEN", "is open"], ["PAUSED", "makes no offers"]]), "body.waitlist"),
-    field("An offer lasts (seconds)", amount("waitlistOfferSeconds", event.waitlistOfferSeconds, leastOfferSeconds, mostOfferSeconds), "body.waitlistOfferSeconds"),
-    field("Offers go", select("waitlistFit", event.waitlistFit, [["SKIP", "to the first that fits"], ["STRICT", "to the first alone"]]), "body.waitlistFit"),
+    ...waitlistFields(event),
   ];
   showFields(fields, Boolean(event.seatingPlanId));
   for (const control of controlsOf(fields)) control.dataset.shown = control.value;
@@ -35,6 +33,17 @@ export function eventFields(event) {
 }
 
 const controlsOf = (fields) => fields.map((f) => f.querySelector("input, select"));
+
+// waitlistFields returns the fields of the settings of an event's waiting list.
+export function waitlistFields(event) {
+  const fields = [
+    field("Waiting list", select("waitlist", event.waitlist, [["CLOSED", "is closed"], ["OPEN", "is open"], ["PAUSED", "makes no offers"]]), "body.waitlist"),
+    field("An offer lasts (seconds)", amount("waitlistOfferSeconds", event.waitlistOfferSeconds, leastOfferSeconds, mostOfferSeconds), "body.waitlistOfferSeconds"),
+    field("Offers go", select("waitlistFit", event.waitlistFit, [["SKIP", "to the first that fits"], ["STRICT", "to the first alone"]]), "body.waitlistFit"),
+  ];
+  for (const control of controlsOf(fields)) control.dataset.shown = control.value;
+  return fields;
+}
 
 // showFields shows the fields that an event has with or without numbered seats.
 export function showFields(fields, isSeated) {

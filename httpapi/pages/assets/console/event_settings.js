@@ -7,6 +7,7 @@ import { cancelEvent, confirmCancellation, refundsLink, runOf } from "./event_ca
 import { amount, eventFields, valuesOf } from "./event_fields.js";
 import { act, card, field, form } from "./parts.js";
 import { goTo } from "./router.js";
+import { confirmClosing } from "./waitlist.js";
 
 // settingsCard has the status of the sale and the other settings; changed is called after a change. showState shows what
 // another operator may have done, by the event's summary and what readRun finds for it, and keeps what was entered.
@@ -95,6 +96,7 @@ function settingsForm(event, done) {
   const node = form({ className: "stack", "aria-label": "Settings" }, async (controls) => {
     const change = { ...valuesOf(fields, true), ...changedSections(sections, controls) };
     if (Object.keys(change).length === 0) return showToast("Nothing was changed.");
+    if (!await confirmClosing(event, change)) return undefined;
     const e = await patch(event, change);
     showToast("The settings are saved.");
     await done(e);

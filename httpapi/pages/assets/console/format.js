@@ -19,6 +19,7 @@ const tones = {
   ON_SALE: "good", CLOSED: "warn", CANCELLED: "bad", ACTIVE: "warn", CONSUMED: "good", CONFIRMED: "good", PAYMENT_PENDING: "warn", INITIATED: "warn",
   AVAILABLE: "good", LOCKED: "warn", SOLD: "good", BLOCKED: "bad",
   ACCEPTED: "good", REFUND_DUE: "bad", DUE: "bad",
+  OPEN: "good", PAUSED: "warn", WAITING: "warn", OFFERED: "good",
   ENABLED: "good", DISABLED: "bad", PENDING: "warn", DELIVERED: "good", DEAD: "bad",
 };
 

@@ -7,7 +7,7 @@ import { badge, count, customerLink, eventLink, idLink, lines, seats, shopLines,
 import { historyCard, subjectsOf } from "./history.js";
 import { listPage, lockColumns } from "./lists.js";
 import { act, card, load } from "./parts.js";
-import { setTitle } from "./router.js";
+import { link, setTitle } from "./router.js";
 
 export function locksPage(page) {
   setTitle("Locks");
@@ -27,6 +27,7 @@ export async function lockPage(page) {
       ["Customer", customerLink(lock)],
       ["Booking", idLink("bookings", lock.bookingId)],
       ["Seats", seats(lock)],
+      ...(lock.waitlistEntryId ? [["Offer", el("a", { href: link(`waitlist/${lock.eventId}`), textContent: "of the waiting list" })]] : []),
       ...shopLines(lock),
       ["Idempotency key", lock.idempotencyKey ?? "none"],
       ["Created", time(lock.createdAt)],

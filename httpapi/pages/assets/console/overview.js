@@ -66,7 +66,8 @@ const cell = (name, className, ...children) => el("td", { className, "data-name"
 function createEventRow(e) {
   return el("tr", {},
     el("td", {}, el("div", {}, el("a", { "data-part": "name", className: "strong", href: link(`events/${e.id}`) }), " ", el("span", { "data-part": "status", className: "badge" })),
-      el("code", { className: "soft", textContent: e.id }), " ", el("span", { "data-part": "reference", className: "soft" })),
+      el("code", { className: "soft", textContent: e.id }), " ", el("span", { "data-part": "reference", className: "soft" }), " ",
+      el("a", { "data-part": "waiting", className: "small", href: link(`waitlist/${e.id}`) })),
     cell("Date", "", el("div", { "data-part": "date" })),
     el("td", { className: "wide" }, el("div", { className: "bar", role: "img", "data-part": "bar" },
       el("span", { className: "sold" }), el("span", { className: "locked" }))),
@@ -78,6 +79,8 @@ const tones = { ON_SALE: "good", CLOSED: "warn", CANCELLED: "bad" };
 function updateEventRow(row, e) {
   setText(part(row, "name"), e.name);
   setText(part(row, "reference"), e.reference ?? "");
+  setText(part(row, "waiting"), e.waiting === undefined ? "" : `${e.waiting.toLocaleString("en")} waiting`);
+  part(row, "waiting").hidden = e.waiting === undefined;
   setText(part(row, "status"), e.oversold ? `${e.status} · ${e.oversold} oversold` : e.status);
   part(row, "status").className = `badge ${e.oversold ? "bad" : tones[e.status] ?? ""}`;
   if (row.dataset.date !== e.eventDate) part(row, "date").replaceChildren(time(e.eventDate));
