@@ -37,7 +37,7 @@ export async function show(event, attributes = {}, options = {}) {
   const map = page.locator("#first");
   await map.evaluate((e, { event, attributes, user }) => {
     e.told = [];
-    for (const type of ["seatselected", "placesselected", "holdchanged", "holdexpired", "error", "ready"]) e.addEventListener(type, ({ detail }) => e.told.push({ type, ...detail }));
+    for (const type of ["seatselected", "placesselected", "holdchanged", "holdexpired", "waitlistchanged", "error", "ready"]) e.addEventListener(type, ({ detail }) => e.told.push({ type, ...detail }));
     for (const [name, value] of Object.entries({ user, ...attributes, event })) e.setAttribute(name, value);
   }, { event: event.id, attributes, user: user.id });
   if (options.isReady !== false) await until("the map is ready", () => told(map, "ready").then((list) => list.length > 0));
