@@ -33,6 +33,7 @@ var scenarios = []scenario{
 	{"opening", "1,000 clients wait for the opening of a sale, through two processes", saleOpens},
 	{"sales", "all clients buy seats of one event at once, in one process", salesAtOnce},
 	{"changes", "clients change the seats of their paid bookings in a hall of 60,000, in one process", changedBookings},
+	{"waitlist", "seats are released while 10,000 customers wait and 64 others ask; customers join", waitingLists},
 	{"ending", "locks of one event end together while clients ask for their seats", locksEndTogether},
 	{"recovery", "100,000 events with 1,000,000 locks, one counter in 100 wrong", recoverAll},
 	{"sweep", "100,000 due locks are expired", sweep},
