@@ -50,7 +50,7 @@ func (p finalPayment) isByParts() bool {
 func (c *clients) checkAfterSale(told map[holdfast.ID][]toldItem, final finalState) {
 	made := map[holdfast.ID]int{} // locks without a key, by booking
 	for _, l := range final.locks {
-		if l.Key == "" {
+		if l.isNext() {
 			made[l.BookingID]++
 		}
 		for _, b := range final.bookings[l.ID] {

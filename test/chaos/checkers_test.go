@@ -15,6 +15,17 @@ import (
 
 // check compares the history with the documents at the end.
 func (c *clients) check(env *testenv.Env) finalState {
+	final := c.checkDocuments(env)
+	if final.events != nil {
+		for event := range c.events {
+			c.checkLinearizability(event, final)
+		}
+	}
+	return final
+}
+
+// checkDocuments is check without the model of an event, which does not know waiting lists.
+func (c *clients) checkDocuments(env *testenv.Env) finalState {
 	final, err := c.readFinalState(env)
 	if err != nil {
 		c.violation("documents", "%v", err)
@@ -33,9 +44,6 @@ func (c *clients) check(env *testenv.Env) finalState {
 	c.checkSales(final)
 	c.checkAfterSale(told, final)
 	c.checkChanges(told, final)
-	for event := range c.events {
-		c.checkLinearizability(event, final)
-	}
 	return final
 }
 
@@ -43,13 +51,18 @@ func (c *clients) check(env *testenv.Env) finalState {
 // locks.
 func (c *clients) checkAnswers(final finalState) {
 	lockByKey, exists := map[string]finalLock{}, map[string]bool{}
+	for id := range final.entries {
+		exists[id] = true
+	}
 	for _, l := range final.locks {
 		exists[l.ID.String()] = true
 		for _, b := range final.bookings[l.ID] {
 			exists[b.ID.String()] = true
 		}
-		if l.Key == "" { // a late payment or a transfer has made it
-			c.checkNextLock(l, final)
+		if l.Key == "" { // a late payment or a transfer has made it, or it is an offer
+			if l.isNext() {
+				c.checkNextLock(l, final)
+			}
 			continue
 		}
 		if other, twice := lockByKey[l.Key]; twice {
@@ -148,7 +161,7 @@ func (c *clients) checkSales(final finalState) {
 	isSale := c.saleKeys()
 	for _, l := range final.locks {
 		e, made := sales[l.EventID], l.CreatedAt.UnixMilli()
-		if isFree := l.Key == "" || isSale[l.Key]; !isFree && (made < e.opensAt || e.closesAt != 0 && made >= e.closesAt) {
+		if isFree := l.isNext() || isSale[l.Key]; !isFree && (made < e.opensAt || e.closesAt != 0 && made >= e.closesAt) {
 			c.violation("sale", "lock %s was made at %s, but the sale was open from %s to %s",
 				l.ID, formatMillis(made), formatMillis(e.opensAt), formatMillis(e.closesAt))
 		}
@@ -159,7 +172,7 @@ func (c *clients) checkBookingTimes(l finalLock, b finalBooking) {
 	// A confirmation writes the lock's date by the clock of the write; the booking's is that of the decision. A sale at once has
 	// no window, and a transfer is later.
 	isMoved := c.transfers[b.ID] > 0
-	if (b.Late || isMoved) != (l.Key == "") {
+	if (b.Late || isMoved) != l.isNext() {
 		c.violation("documents", "booking %s is late: %t, transferred: %t, but its lock is %+v", b.ID, b.Late, isMoved, l)
 	}
 	hasWindow := !b.Late && !isMoved && !c.saleKeys()[l.Key]

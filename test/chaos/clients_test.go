@@ -25,7 +25,8 @@ type clients struct {
 	apis   []*client.Client
 	users  []string // IDs of users, and holders
 	events []*eventOnSale
-	plans  []string // IDs of hallPlans
+	halls  []*hall  // the plans that their events may get
+	plans  []string // IDs of these
 
 	mu            sync.Mutex
 	history       []invocation
@@ -116,15 +117,27 @@ const (
 	seatedEvents = 2
 )
 
+// clientsOf returns clients without events, who use both APIs. Their events may get the plans of these halls.
+func (c *cluster) clientsOf(users []string, halls []*hall) *clients {
+	cs := &clients{t: c.t, users: users, halls: halls}
+	for _, name := range apiNames {
+		cs.apis = append(cs.apis, client.New("http://"+c.nodes[name].proxy.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
+	}
+	for _, h := range halls {
+		if c.planIDs[h] == "" {
+			c.planIDs[h] = createPlan(c.t, c.caller(apiNames[0]), h)
+		}
+		cs.plans = append(cs.plans, c.planIDs[h])
+	}
+	return cs
+}
+
 // newClients creates new events for the clients of one round: those of crowd, some more without numbered seats, of
 // which the second one has a limit per user and the third one opens and closes by itself, and two in a hall, of which one
 // refuses orphans. The other one accepts late payments, and so do all without numbered seats but crowd's and the next one.
 func (c *cluster) newClients(users []string, events int) *clients {
 	c.t.Helper()
-	cs := &clients{t: c.t, users: users}
-	for _, name := range apiNames {
-		cs.apis = append(cs.apis, client.New("http://"+c.nodes[name].proxy.addr, client.WithHTTPClient(c.http), client.WithRetryTimeout(0)))
-	}
+	cs := c.clientsOf(users, hallPlans)
 	for n := range crowdEvents + events {
 		i := max(0, n-crowdEvents)
 		e := &eventOnSale{total: 10 + int64(4*i), acceptsLate: i > 0}
@@ -144,12 +157,6 @@ func (c *cluster) newClients(users []string, events int) *clients {
 		e.id = created.ID
 		cs.events = append(cs.events, e)
 	}
-	if c.planIDs == nil {
-		for _, h := range hallPlans {
-			c.planIDs = append(c.planIDs, createPlan(c.t, c.caller(apiNames[0]), h))
-		}
-	}
-	cs.plans = c.planIDs
 	for i := range seatedEvents {
 		cs.events = append(cs.events, c.newSeatedEvent(i == 0))
 	}
@@ -191,7 +198,7 @@ func (c *clients) cleanUp(cl *cluster) {
 	for _, e := range c.events {
 		id := parseID(c.t, e.id)
 		for _, of := range []struct{ collection, field string }{
-			{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}, {"payments", "eventId"},
+			{"events", "_id"}, {"seatlocks", "eventId"}, {"bookings", "eventId"}, {"payments", "eventId"}, {"waitlist", "eventId"},
 		} {
 			cl.retry(func(ctx context.Context) error {
 				_, err := cl.env.DB.Collection(of.collection).DeleteMany(ctx, bson.D{{Key: of.field, Value: id}})

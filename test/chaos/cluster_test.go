@@ -25,8 +25,8 @@ type cluster struct {
 	redis      *testenv.Redis
 	env        *testenv.Env
 	http       *http.Client
-	planIDs    []string // of hallPlans
-	webhook    string   // the ID of an endpoint; "": there is none
+	planIDs    map[*hall]string
+	webhook    string // the ID of an endpoint; "": there is none
 	seatIndex  bool
 
 	mu       sync.Mutex
@@ -71,7 +71,7 @@ func startCluster(t *testing.T, o clusterOptions) *cluster {
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}
 	t.Cleanup(transport.CloseIdleConnections)
 	c := &cluster{
-		t: t, proxies: map[string]*proxy{}, nodes: map[string]*node{}, binaries: map[string]string{},
+		t: t, planIDs: map[*hall]string{}, proxies: map[string]*proxy{}, nodes: map[string]*node{}, binaries: map[string]string{},
 		http: &http.Client{Transport: transport}, redis: testenv.OwnRedis(t),
 	}
 	set, err := devserver.StartReplicaSet(t.Context(), devserver.MongodOptions{Test: true, Progress: os.Stderr, Member: keepData(t),

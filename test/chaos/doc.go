@@ -21,6 +21,7 @@
 //	recovery_killed_test.go    Is a recovery that was killed completed by the next one?
 //	process_crash_test.go      Does anything acknowledged get lost when processes are killed?
 //	sales_killed_test.go       Is each sale at once made once when the API that makes it is killed?
+//	waitlist_killed_test.go    Does each entry of a waiting list get one offer when the API that makes it is killed?
 //	webhooks_killed_test.go    Is every change told, in order, when the process that tells is killed or frozen?
 //	leader_test.go             Is each job run by one worker, also when the leader fails?
 //	boot_test.go               Is recovery run once when several processes boot?

@@ -39,6 +39,12 @@ const (
 	opTransfer operation = "transfer"
 	opPart     operation = "refund part" // of a payment
 	opPartDone operation = "note part"   // that was refunded; no part of the event's history
+
+	// Of waiting lists, which the model does not know.
+	opJoin    operation = "join"
+	opDecline operation = "decline"
+	opLeave   operation = "leave"
+	opSetList operation = "set waiting list"
 	// These are not requests. opExpire is a lock that a sweep or a reclaim expired; opReadBlocks is how many
 	// blocked seats an answer has; opReadFinal reads the documents at the end.
 	opExpire     operation = "expire"
@@ -51,7 +57,7 @@ const (
 // changesEvent reports whether an operation changes the event itself. Such a request has no key:
 // each of its attempts may take effect.
 func (o operation) changesEvent() bool {
-	return slices.Contains([]operation{opResize, opSetStatus, opSetLimit, opBlock, opUnblock, opSetRule, opSetHall}, o)
+	return slices.Contains([]operation{opResize, opSetStatus, opSetLimit, opBlock, opUnblock, opSetRule, opSetHall, opSetList}, o)
 }
 
 // isRepeatable reports whether each attempt may take effect.

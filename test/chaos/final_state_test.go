@@ -19,6 +19,7 @@ type finalState struct {
 	bookings map[holdfast.ID][]finalBooking // by lock
 	blocked  map[holdfast.ID]seatSet        // by event
 	payments []finalPayment
+	entries  map[string]finalEntry // of waiting lists
 }
 
 type finalEvent struct {
@@ -55,8 +56,12 @@ type finalLock struct {
 	SeatIDs   []string    `bson:"seatIds"`
 	Section   string      `bson:"section"`
 	BookingID holdfast.ID `bson:"bookingId"`
+	EntryID   holdfast.ID `bson:"waitlistEntryId"` // of an offer
 	ShopData  shopData    `bson:",inline"`
 }
+
+// isNext reports whether the lock is of a booking that had another one: no client has made it, and it is not an offer.
+func (l finalLock) isNext() bool { return l.Key == "" && l.EntryID.IsZero() }
 
 func (l finalLock) places() places { return places{seatsOf(l.SeatIDs...), l.Section} }
 
@@ -191,6 +196,9 @@ func (c *clients) readFinalState(env *testenv.Env) (final finalState, err error)
 	}
 	if err == nil {
 		final.payments, err = findAll[finalPayment](env, "payments", ofEvents)
+	}
+	if err == nil {
+		final.entries, err = readEntries(env, ofEvents)
 	}
 	return final, err
 }

@@ -30,7 +30,7 @@ func (c *cluster) newSeatedEvent(refusesOrphans bool) *eventOnSale {
 	if refusesOrphans {
 		rule = client.OrphansRefused
 	}
-	e.id = mustCreate(c.t, c.caller(apiNames[0]), "/api/events", map[string]any{"name": "E", "seatingPlanId": c.planIDs[0],
+	e.id = mustCreate(c.t, c.caller(apiNames[0]), "/api/events", map[string]any{"name": "E", "seatingPlanId": c.planIDs[theHall],
 		"orphanRule": rule, "latePayments": e.latePayments(), "eventDate": time.Now().UTC()})
 	return e
 }
@@ -75,10 +75,10 @@ func (g *generator) wish(e *eventOnSale) (w wish, seats int64) {
 	if e.hall == nil {
 		return wish{}, 1 + g.rng.Int64N(4)
 	}
-	if g.rng.IntN(8) == 0 {
+	if e.hall == theHall && g.rng.IntN(8) == 0 {
 		return wish{named: seatsOf(inSomePlans[g.rng.IntN(len(inSomePlans))])}, 1
 	}
-	return hallPlans[g.rng.IntN(len(hallPlans))].wish(g.rng)
+	return g.halls[g.rng.IntN(len(g.halls))].wish(g.rng)
 }
 
 // wish draws named seats, the best available or standing places.
@@ -127,7 +127,7 @@ func (h *hall) namedSeats(rng *rand.Rand) (s seatSet) {
 // block blocks seats of an event, or unblocks some.
 func (g *generator) block(event int) {
 	e := g.events[event]
-	in := opInput{op: opBlock, event: event, wish: wish{named: hallPlans[g.rng.IntN(len(hallPlans))].namedSeats(g.rng)}}
+	in := opInput{op: opBlock, event: event, wish: wish{named: g.halls[g.rng.IntN(len(g.halls))].namedSeats(g.rng)}}
 	if g.rng.IntN(5) < 2 {
 		in.op = opUnblock
 		in.wish.named |= e.hall.namedSeats(g.rng)
@@ -169,8 +169,8 @@ func (g *generator) setHall(event int) {
 	in := opInput{op: opSetHall, event: event}
 	what := g.rng.IntN(5)
 	if what > 0 {
-		n := g.rng.IntN(len(hallPlans))
-		in.hall, change.SeatingPlanID = hallPlans[n], &g.plans[n]
+		n := g.rng.IntN(len(g.halls))
+		in.hall, change.SeatingPlanID = g.halls[n], &g.plans[n]
 	}
 	if what < 2 {
 		in.capacity = 1 + min(g.rng.Int64N(14), g.rng.Int64N(14))
@@ -179,10 +179,10 @@ func (g *generator) setHall(event int) {
 	g.updateEvent(in, change)
 }
 
-// hallOf is the hall that a plan is of; nil: it is none of hallPlans.
+// hallOf is the hall that a plan is of; nil: it is none of these clients.
 func (c *clients) hallOf(plan string) *hall {
 	if n := slices.Index(c.plans, plan); n >= 0 {
-		return hallPlans[n]
+		return c.halls[n]
 	}
 	return nil
 }

@@ -86,12 +86,14 @@ var expectedStatus = map[string]int{
 	"LOCK_CONSUMED": 409, "LOCK_RELEASED": 409, "LOCK_EXPIRED": 410, "IDEMPOTENCY_KEY_REUSED": 422,
 	"SEATS_NOT_ADJACENT": 409, "SEAT_ORPHANED": 409, "LOCK_HAS_BOOKING": 409, misfit: 422,
 	"PAYMENT_REFERENCE_USED": 409, "PAYMENT_REFUNDED": 409,
+	"WAITLIST_CLOSED": 409, "WAITLIST_NOT_OFFERED": 409, "WAITLIST_ENTRY_EXISTS": 409, "SEATS_STILL_AVAILABLE": 409,
 	"PAYMENT_REFUND_DUE": 409, "BOOKING_CONFIRMED": 409, "BOOKING_CANCELLED": 409, "BOOKING_NOT_PAYABLE": 409, "BOOKING_EXPIRED": 410,
 }
 
 // resultingStatus is the status of a lock or a booking after an operation.
 var resultingStatus = map[operation]string{
 	opExtend: "ACTIVE", opChange: "ACTIVE", opRelease: "RELEASED", opPay: "PAYMENT_PENDING", opConfirm: "CONFIRMED", opCancel: "CANCELLED",
+	opDecline: "DECLINED", opLeave: "LEFT",
 }
 
 // record checks a definite answer by itself and adds it to the history.

@@ -20,6 +20,7 @@ type nemesisReport struct {
 	halls                                                hallReport
 	payments                                             paymentReport
 	afterSale                                            afterSaleReport
+	lists                                                waitlistReport
 	faults                                               map[string]int
 	slowestExpiry                                        time.Duration // until everything due was expired
 }
@@ -97,6 +98,36 @@ func (r afterSaleReport) isSufficient(rounds int) bool {
 		r.repeats >= rounds/2 && r.refused >= rounds && r.used >= rounds/8
 }
 
+// waitlistReport counts what lists did.
+type waitlistReport struct {
+	joined, offered, accepted, declined, expired, left, closed int
+	passedOver                                                 int // offers that went to a later entry, since the first one does not fit
+	together                                                   int // offers of seats that several locks had given back
+	races                                                      int // transactions with offers in which others got seats, too
+	states                                                     int // committed states of lists with entries that wait
+	requests                                                   int // of clients, also of those who pass by
+}
+
+func (r *waitlistReport) addRound(result roundResult) {
+	l := result.listed
+	r.joined, r.offered, r.accepted, r.declined = r.joined+l.joined, r.offered+l.offered, r.accepted+l.accepted, r.declined+l.declined
+	r.expired, r.left, r.closed, r.passedOver = r.expired+l.expired, r.left+l.left, r.closed+l.closed, r.passedOver+l.passedOver
+	r.together, r.races, r.states = r.together+l.together, r.races+l.races, r.states+l.states
+	r.requests += len(result.lists.history)
+}
+
+func (r waitlistReport) String() string {
+	return fmt.Sprintf("%d states, %d asked, %d joined, %d offered, %d accepted, %d declined, %d expired, %d left, %d closed, "+
+		"%d passed over, %d of several locks, %d races", r.states, r.requests, r.joined, r.offered, r.accepted, r.declined, r.expired, r.left,
+		r.closed, r.passedOver, r.together, r.races)
+}
+
+// isSufficient reports whether entries went through each transition, and whether offers were not for the taking.
+func (r waitlistReport) isSufficient(rounds int) bool {
+	return r.joined >= 5*rounds && r.offered >= 3*rounds && r.accepted >= rounds/4 && r.declined >= rounds/2 && r.expired >= rounds/4 &&
+		r.left >= rounds && r.closed >= rounds && r.passedOver >= rounds/4 && r.races >= rounds/8
+}
+
 // hallReport counts what clients did in halls.
 type hallReport struct {
 	named, picked, standing, changed, blocks, plans, capacities int // granted
@@ -139,6 +170,8 @@ func (r hallReport) isSufficient(rounds int) bool {
 // roundResult is what one round adds to the report.
 type roundResult struct {
 	*clients
+	lists        *clients
+	listed       waitlistReport
 	subscribers  []*subscriber
 	follower     *changesFollower
 	final        finalState
@@ -167,7 +200,7 @@ func (r nemesisReport) String() string {
 		"and as refused %d taken, %d apart, %d orphaned, %d misfits, %d too small; "+
 		"of payments %d accepted, %d late, %d refunded, %d too late, %d without seats, %d above limits, %d closed, %d cancelled, "+
 		"%d duplicates, and %d locks ended with the sale; after it %d sold at once, %d changed, %d of them paid, %d parts, %d transferred, "+
-		"%d repeated, %d refused, %d with a used payment (%s)",
+		"%d repeated, %d refused, %d with a used payment; of waiting lists %v (%s)",
 		r.rounds, total, r.requests, r.refusals, r.indeterminate, r.states, r.archived,
 		r.told, r.webhooks, r.replayed, r.buried, r.observed, r.streams, r.resets, r.notes, r.slowestExpiry.Round(time.Millisecond), r.undecided,
 		r.halls.named, r.halls.picked, r.halls.standing, r.halls.changed, r.halls.blocks,
@@ -176,14 +209,15 @@ func (r nemesisReport) String() string {
 		r.payments.accepted, r.payments.late, r.payments.refunded, r.payments.tooLate, r.payments.gone, r.payments.limited,
 		r.payments.closed, r.payments.cancelled, r.payments.duplicate, r.payments.ended,
 		r.afterSale.sales, r.afterSale.altered, r.afterSale.paid, r.afterSale.parts, r.afterSale.transfers, r.afterSale.repeats,
-		r.afterSale.refused, r.afterSale.used,
+		r.afterSale.refused, r.afterSale.used, r.lists,
 		strings.Join(names, ", "))
 }
 
 func (r *nemesisReport) add(result roundResult) {
 	r.rounds++
 	r.requests, r.notes = r.requests+len(result.history), r.notes+len(result.notes)
-	r.indeterminate += result.indeterminate
+	r.indeterminate += result.indeterminate + result.lists.indeterminate
+	r.lists.addRound(result)
 	r.undecided += result.undecided
 	r.states += result.states
 	r.archived += result.archived
@@ -222,5 +256,6 @@ func (r nemesisReport) isSufficient(rounds int) bool {
 	return r.requests >= 50*rounds && r.archived >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
 		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
 		r.streams >= 6*rounds && r.observed >= 6*rounds && r.notes >= 5*rounds &&
-		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds) && r.afterSale.isSufficient(rounds)
+		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds) && r.afterSale.isSufficient(rounds) &&
+		r.lists.isSufficient(rounds)
 }

@@ -125,10 +125,12 @@ func (r *round) run(report *nemesisReport) bool {
 	r.t.Helper()
 	start := time.Now()
 	cs := r.newClients(r.users, 3)
+	lists := r.newLists()
 	statesBefore := r.stream.states.Load()
 	running, endWorkload := context.WithCancel(context.Background())
 	var workload sync.WaitGroup
 	workload.Go(func() { cs.run(running, r.seed, 12) })
+	workload.Go(func() { lists.runLists(running, r.seed) })
 	made := &creations{clients: cs}
 	for id := range 2 {
 		workload.Go(func() { made.create(running, r.seed, id) })
@@ -163,6 +165,7 @@ func (r *round) run(report *nemesisReport) bool {
 	}
 	r.stream.catchUp(context.Background(), r.env)
 	final := cs.check(r.env)
+	listed := r.checkLists(cs, lists)
 	unfollow()
 	follower.check(r.env)
 	told, wrong := r.receiver.check(r.env)
@@ -179,16 +182,31 @@ func (r *round) run(report *nemesisReport) bool {
 	archivedEvents := <-archived
 	cs.checkReconcile(r.cluster, r.rng)
 	cs.cleanUp(r.cluster)
+	lists.cleanUp(r.cluster)
 	r.stream.catchUp(context.Background(), r.env)
 	r.stream.takeViolations() // They are of the counter that checkReconcile had made wrong.
-	report.add(roundResult{clients: cs, subscribers: subscribers, follower: follower, final: final, webhooks: told,
-		replayed: replayed, buried: buried, faults: r.faults, archived: archivedEvents, expiredAfter: expiredAfter,
+	report.add(roundResult{clients: cs, lists: lists, listed: listed, subscribers: subscribers, follower: follower, final: final,
+		webhooks: told, replayed: replayed, buried: buried, faults: r.faults, archived: archivedEvents, expiredAfter: expiredAfter,
 		states: int(r.stream.states.Load() - statesBefore)})
-	r.t.Logf("seed %d: %s: %d requests, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
-		r.seed, r.faultNames(), len(cs.history), cs.indeterminate, created,
+	r.t.Logf("seed %d: %s: %d requests, %d of waiting lists, %d indeterminate, %d creations, %v, of it %v until everything due was expired",
+		r.seed, r.faultNames(), len(cs.history), len(lists.history), cs.indeterminate+lists.indeterminate, created,
 		time.Since(start).Round(100*time.Millisecond), expiredAfter.Round(time.Millisecond))
 	r.logViolations(cs.violations)
 	return len(cs.violations) == 0
+}
+
+// newLists creates events with waiting lists, and their clients.
+func (r *round) newLists() *clients {
+	lists := r.newListClients(r.users)
+	r.stream.lists.know(r.planIDs)
+	return lists
+}
+
+// checkLists checks the waiting lists, and adds what is wrong to the violations of the other clients.
+func (r *round) checkLists(cs, lists *clients) waitlistReport {
+	lists.checkLists(r.stream, r.env)
+	cs.violations = append(cs.violations, lists.violations...)
+	return r.stream.lists.takeReport()
 }
 
 // injectFaults injects the round's faults at the same time, and waits until they have ended.

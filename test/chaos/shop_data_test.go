@@ -27,6 +27,9 @@ func (d shopData) equals(o shopData) bool {
 
 // madeWith is what the request for a lock with a key gives.
 func madeWith(key string) (d shopData) {
+	if key == "" { // an offer
+		return d
+	}
 	switch key[len(key)-1] % 4 {
 	case 0:
 		d.Reference = "cart " + key
@@ -134,7 +137,7 @@ func (c *clients) checkShopData(final finalState) {
 				continue // its making had no answer
 			}
 			made := madeWith(keyOf[previous])
-			if l.Key == "" {
+			if l.isNext() {
 				left := time.UnixMilli(asked["leave "+b.ID.String()])
 				c.checkKeeper(keeper{"next lock", l.ID.String(), made, []string{previous}, left, l.ShopData}, answered)
 			}

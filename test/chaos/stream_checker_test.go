@@ -21,8 +21,8 @@ import (
 
 // streamChecker follows MongoDB's change stream and checks every state that was committed,
 // transaction by transaction: the counters and the maps of seats agree with the locks, no seat is in
-// two locks, no customer is given more seats than the event's limit, payments agree with bookings, and locks, bookings
-// and payments go through transitions of the state machines only.
+// two locks, no customer is given more seats than the event's limit, payments agree with bookings, locks, bookings
+// and payments go through transitions of the state machines only, and seats go to waiting lists first.
 type streamChecker struct {
 	t        *testing.T
 	events   map[holdfast.ID]availability
@@ -33,6 +33,7 @@ type streamChecker struct {
 	taken    map[holdfast.ID]int64         // seats of locks that take them, by event
 	halls    *hallChecker
 	limits   *limitChecker
+	lists    *waitlistChecker
 	changed  map[holdfast.ID]bool // events that the current transaction changed
 	paid     map[holdfast.ID]bool // bookings that it changed, or whose payment it changed
 	session  bson.Raw             // with number: the current transaction
@@ -137,6 +138,7 @@ func startStreamChecker(ctx context.Context, t *testing.T, env *testenv.Env) *st
 		taken:     map[holdfast.ID]int64{},
 		halls:     newHallChecker(),
 		limits:    newLimitChecker(),
+		lists:     newWaitlistChecker(),
 		changed:   map[holdfast.ID]bool{},
 		committed: map[holdfast.ID]map[availability]bool{},
 		done:      make(chan struct{}),
@@ -263,6 +265,9 @@ func (s *streamChecker) handle(change changeEvent) {
 		s.forget(id)
 		return
 	}
+	if err := s.lists.apply(id, change); err != nil {
+		s.violation("waiting lists", "%v", err)
+	}
 	switch change.Namespace.Collection {
 	case "events":
 		e := s.events[id]
@@ -317,6 +322,7 @@ func (s *streamChecker) handle(change changeEvent) {
 func (s *streamChecker) forget(id holdfast.ID) {
 	delete(s.events, id)
 	s.halls.forget(id)
+	s.lists.forget(id)
 	delete(s.locks, id)
 	delete(s.bookings, id)
 	delete(s.payments, id)
@@ -381,6 +387,9 @@ func (s *streamChecker) checkTransaction() {
 		s.checkPayments(id)
 	}
 	clear(s.paid)
+	for _, v := range s.lists.checkTransaction() {
+		s.violation("waiting lists", "%s", v)
+	}
 }
 
 // checkPayments: a booking lists its payments as they are, those of a CONFIRMED one alone are ACCEPTED, and the parts of a

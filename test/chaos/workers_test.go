@@ -242,7 +242,9 @@ func (ws *workers) awaitAllExpired(events []holdfast.ID) {
 // checkNoLeases fails the test if stopped processes have left leases.
 func (ws *workers) checkNoLeases() {
 	ws.t.Helper()
-	for _, name := range []string{"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "changes", "waitlist", "schema"} {
+	for _, name := range []string{
+		"leader", "lock-expiry", "booking-expiry", "reconcile", "retention", "recovery", "changes", "waitlist", "schema",
+	} {
 		if h, err := ws.leases.Read(ws.t.Context(), jobs.LeaseOf(name)); err != nil || h.Held() {
 			ws.t.Errorf("the lease %s is still held by %s, %v", name, h.Holder, err)
 		}
