@@ -71,7 +71,8 @@ func fillList(t *testing.T, w *testenv.Env, eventID holdfast.ID, entries int) {
 	for seq := range int64(entries) {
 		docs = append(docs, bson.D{
 			{Key: "_id", Value: mongodb.NewID()}, {Key: "eventId", Value: eventID}, {Key: "userId", Value: mongodb.NewID()},
-			{Key: "seats", Value: 1}, {Key: "status", Value: "WAITING"}, {Key: "createdAt", Value: time.Now()}, {Key: "updatedAt", Value: time.Now()},
+			{Key: "seats", Value: 1}, {Key: "status", Value: "WAITING"},
+			{Key: "createdAt", Value: time.Now()}, {Key: "updatedAt", Value: time.Now()},
 			{Key: "internal", Value: bson.D{{Key: "rev", Value: int64(0)}, {Key: "seq", Value: seq + 1}, {Key: "epoch", Value: int64(0)},
 				{Key: "wish", Value: holdfast.EntryWish{Seats: 1}.Text()}}},
 		})
@@ -117,7 +118,8 @@ func TestWaitlist_OffersWhenTheSaleBegins(t *testing.T) {
 	var checked []inventory.ListCheck
 	checker := &expiry.ListChecker{Pipeline: testenv.Core(w.DB, nil).Pipeline, Batch: testenv.Batch,
 		Checked: func(c inventory.ListCheck) { checked = append(checked, c) }}
-	if report, err := checker.Run(w.Ctx(), slog.New(w.Log), true); err != nil || report.Found != 1 || report.Applied != 2 || report.Errors != 0 {
+	report, err := checker.Run(w.Ctx(), slog.New(w.Log), true)
+	if err != nil || report.Found != 1 || report.Applied != 2 || report.Errors != 0 {
 		t.Errorf("when it begins: %+v, %v", report, err)
 	}
 	if len(checked) != 1 || checked[0].Offers != 2 || checked[0].Late < 3*time.Second || checked[0].Missed != 0 {
@@ -159,7 +161,8 @@ func TestWaitlist_ClosesEachEntryOnce(t *testing.T) {
 			process := testenv.Open(t, w.URI, w.DB.Name())
 			killed := &expiry.ListChecker{Pipeline: process.Pipeline, Batch: batch, Checked: func(inventory.ListCheck) { kill() }}
 			before, err := killed.Run(ctx, slog.New(w.Log), false)
-			if left := count(t, w, "waitlist", bson.D{{Key: "status", Value: "WAITING"}}); err == nil || before.Applied != batch || left != entries-batch {
+			left := count(t, w, "waitlist", bson.D{{Key: "status", Value: "WAITING"}})
+			if err == nil || before.Applied != batch || left != entries-batch {
 				t.Errorf("until the kill: %+v, %v; %d wait", before, err, left)
 			}
 			if after := checkLists(t, w); after.Applied != entries-batch || after.Errors != 0 {
@@ -234,7 +237,8 @@ func TestArchive_ClosesTheWaitingListFirst(t *testing.T) {
 			t.Errorf("the report is %+v; the mark is %v", report, archivedAt(w, eventID))
 		}
 	}
-	if event, err := w.Seats.GetEvent(w.Ctx(), eventID); err != nil || event.Waitlist.Waiting != 0 || event.Waitlist.Status != holdfast.WaitlistOpen {
+	event, err := w.Seats.GetEvent(w.Ctx(), eventID)
+	if err != nil || event.Waitlist.Waiting != 0 || event.Waitlist.Status != holdfast.WaitlistOpen {
 		t.Errorf("the event is %+v, %v", event, err)
 	}
 	if report := checkLists(t, w); report.Applied != 2 {

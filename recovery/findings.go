@@ -48,9 +48,7 @@ func (p Plan) Findings() []Finding {
 			Kind: Repairable, What: "waiting lists with a wrong number of entries",
 			Count:  int64(len(p.WrongLists)),
 			Action: "correct them, and make the offers that are due",
-			Detail: detail(p.WrongLists, func(l store.CountedList) string {
-				return fmt.Sprintf("event %s: %d should be %d", l.EventID, l.Says, l.Waiting)
-			}),
+			Detail: detail(p.WrongLists, wrongList),
 		},
 		{Kind: Ordinary, What: "INITIATED bookings", Count: p.Initiated, Action: "log their number"},
 		{Kind: Manual, What: "CONFIRMED bookings whose lock has ended", Count: int64(len(p.EndedSales)), Action: manual},
@@ -88,9 +86,7 @@ func (p Plan) Findings() []Finding {
 			Kind: Manual, What: "sections of general admission of which more is taken than they have",
 			Count:  int64(len(p.OversoldSections)),
 			Action: "raise the capacity of the section, or end locks",
-			Detail: detail(p.OversoldSections, func(s OversoldSection) string {
-				return fmt.Sprintf("section %q of event %s: %d", s.Section, s.EventID, s.Seats)
-			}),
+			Detail: detail(p.OversoldSections, oversoldSection),
 		},
 		{
 			Kind: Manual, What: "waiting-list entries that don't agree with their lock",
@@ -122,9 +118,19 @@ func (p Plan) doubleDetail() string {
 	return detail(p.FirstDoubles, func(d DoubleSeat) string { return fmt.Sprintf("seat %q of event %s", d.SeatID, d.EventID) })
 }
 
+// wrongList says what a waiting list counts, and what it should count.
+func wrongList(l store.CountedList) string {
+	return fmt.Sprintf("event %s: %d should be %d", l.EventID, l.Says, l.Waiting)
+}
+
+func oversoldSection(s OversoldSection) string {
+	return fmt.Sprintf("section %q of event %s: %d", s.Section, s.EventID, s.Seats)
+}
+
 // wrongOffer says in what an entry and its lock differ.
 func wrongOffer(w store.WrongOffer) string {
-	return fmt.Sprintf("entry %s is %s, lock %s %s", w.EntryID, cmp.Or(string(w.Entry), "missing"), w.LockID, cmp.Or(string(w.Lock), "missing"))
+	entry, lock := cmp.Or(string(w.Entry), "missing"), cmp.Or(string(w.Lock), "missing")
+	return fmt.Sprintf("entry %s is %s, lock %s %s", w.EntryID, entry, w.LockID, lock)
 }
 
 func eventDetail(events []holdfast.ID) string {

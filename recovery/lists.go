@@ -96,7 +96,8 @@ func (p *pass) recount(ctx context.Context, l store.CountedList) error {
 		}
 		l = counted[0]
 	}
-	p.log.InfoContext(ctx, "[RECOVERY] A waiting list with a wrong number of entries is left for the next pass, because its event changes all the time",
+	p.log.InfoContext(ctx,
+		"[RECOVERY] A waiting list with a wrong number of entries is left for the next pass, because its event changes all the time",
 		slog.Any("eventId", l.EventID))
 	return nil
 }

@@ -90,7 +90,8 @@ func (p *pass) runSteps(ctx context.Context) (Report, error) {
 	log.InfoContext(ctx, "[RECOVERY] System recovery completed successfully",
 		slog.Int("found", report.Found), slog.Int("applied", report.Applied), slog.Int("skipped", report.Skipped),
 		slog.Int("errors", report.Errors), slog.Int64("seatsRestored", report.SeatsRestored), slog.Int("consumed", report.Consumed),
-		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported), slog.Int("missed", report.Missed))
+		slog.Int("corrections", report.Corrections), slog.Int("oversold", report.Oversold), slog.Int("reported", report.Reported),
+		slog.Int("missed", report.Missed))
 	return report, nil
 }
 

@@ -62,7 +62,8 @@ func TestWaitlist_TheProcessThatLeadsMakesOffers(t *testing.T) {
 		return err == nil && lock.EntryID == entry && lock.Status == holdfast.LockActive
 	})
 	testenv.WaitFor(t, func() bool {
-		return testutil.ToFloat64(a.Metrics.WaitlistChanges.WithLabelValues("offered")) == 1 && testutil.CollectAndCount(a.Metrics.WaitlistEntries) == 2
+		return testutil.ToFloat64(a.Metrics.WaitlistChanges.WithLabelValues("offered")) == 1 &&
+			testutil.CollectAndCount(a.Metrics.WaitlistEntries) == 2
 	})
 	states, _, err := a.Jobs.States(t.Context())
 	isHeld := false

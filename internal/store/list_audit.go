@@ -167,7 +167,8 @@ func (s *Store) WrongOffers(ctx context.Context, limit int) ([]WrongOffer, error
 			wrong = append(wrong, w)
 		}
 		locks, err := mongodb.All[doc](ctx, s.locks(), mongo.Pipeline{
-			mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)), mongodb.Is(entryField, bson.D{{Key: "$exists", Value: true}}), lockSchema),
+			mongodb.Match(mongodb.Is("status", string(holdfast.LockActive)),
+				mongodb.Is(entryField, bson.D{{Key: "$exists", Value: true}}), lockSchema),
 			mongodb.JoinBy(joined, entriesName, entryField, "_id", mongodb.Match(entrySchema)),
 			mongodb.Match(missing("status", string(holdfast.EntryOffered))), mongodb.Limit(limit),
 		})
