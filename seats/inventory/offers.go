@@ -96,6 +96,7 @@ func (d *decision) decideAll(commands []Command, results []Result) {
 		}
 		return
 	}
+	d.askForList(commands)
 	for turn := range turns {
 		if turn == joining {
 			d.settleWhatIsFree()
@@ -105,6 +106,16 @@ func (d *decision) decideAll(commands []Command, results []Result) {
 				decide(i)
 			}
 		}
+	}
+}
+
+// askForList asks at once for what a batch is going to need of an event that is only remembered and has entries that wait.
+func (d *decision) askForList(commands []Command) {
+	if d.event.List.Waiting == 0 {
+		return
+	}
+	if _, known := d.makesOffers(); !known && slices.ContainsFunc(commands, func(c Command) bool { return turnOf(c) == givingBack }) {
+		d.needs.Heads = holdfast.MaxWaitingSeats
 	}
 }
 
