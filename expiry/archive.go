@@ -70,7 +70,7 @@ func (a *Archiver) archive(ctx context.Context, event store.OverEvent, age time.
 	}
 	archived, err := false, error(nil)
 	if event.Waits { // the job waitlist ends the entries, and a later run archives the event
-		_, err = a.Pipeline.Submit(ctx, event.ID, inventory.CloseList{})
+		_, err = a.Pipeline.Submit(ctx, event.ID, inventory.CloseList{Revision: event.Revision})
 	} else {
 		archived, err = s.Archive(ctx, event, age)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -94,9 +95,10 @@ func (c *ListChecker) turn(ctx context.Context, log *slog.Logger) (hasMore bool,
 	var done inventory.ListCheck
 	var all errgroup.Group
 	all.SetLimit(maxInFlight)
+	due = slices.DeleteFunc(due, func(id holdfast.ID) bool { _, isLeft := c.failed[id]; return isLeft })
 	for _, id := range due {
-		if _, isLeft := c.failed[id]; isLeft || ctx.Err() != nil {
-			continue
+		if ctx.Err() != nil {
+			break
 		}
 		all.Go(func() error {
 			checked, isLeft, err := c.check(ctx, id)

@@ -30,7 +30,7 @@ func (s *Service) Join(ctx context.Context, r holdfast.JoinRequest) (e holdfast.
 		return holdfast.WaitlistEntry{}, false, err
 	}
 	e = *result.Entry
-	if result.Replayed { // with its position
+	if result.Replayed || e.Position == 0 { // as it is now, with its position
 		e, err = s.store.Entry(ctx, e.ID)
 	}
 	return e, !result.Replayed, err

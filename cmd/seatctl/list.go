@@ -204,6 +204,9 @@ func (c *listCmd) addOfferEnds(ctx context.Context, items []json.RawMessage) err
 			continue
 		}
 		text, err := api.Do(ctx, client.RawRequest{Method: http.MethodGet, Path: "/api/locks/" + url.PathEscape(offer.LockID)})
+		if client.Is(err, client.LockNotFound) { // it is corrupt: the others are listed
+			continue
+		}
 		if err != nil {
 			return err
 		}

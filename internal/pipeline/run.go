@@ -25,7 +25,7 @@ const (
 	// runTimeout bounds a run with all its retries.
 	runTimeout = 15 * time.Second
 	// maxLoads bounds how often a decision may request more data.
-	maxLoads   = 16
+	maxLoads   = 18
 	retryDelay = 2 * time.Millisecond
 )
 

@@ -27,7 +27,7 @@ type OverEvent struct {
 	ID       ID
 	IsOpen   bool // it has an ACTIVE lock or an open booking, or is oversold
 	Waits    bool // its waiting list has to be closed first, or is being closed
-	revision int64
+	Revision int64
 }
 
 // OverEvents reads up to limit events that are not archived and whose date is longer ago than age, by the database's
@@ -47,7 +47,7 @@ func (s *Store) OverEvents(ctx context.Context, age time.Duration, after ID, lim
 	return all(docs, func(d eventDoc) OverEvent {
 		list := d.Internal.List.inventory()
 		return OverEvent{ID: d.ID, IsOpen: open[d.ID] || d.Oversold > 0, Waits: list.Waiting > 0 || list.Closing,
-			revision: d.Internal.Rev}
+			Revision: d.Internal.Rev}
 	}), mongodb.Translate(err)
 }
 
@@ -83,7 +83,7 @@ func (s *Store) openAmong(ctx context.Context, eventIDs []ID) (map[ID]bool, erro
 // Archive marks an event that is not open and has no entry that waits, unless it has changed since OverEvents read it. The update is in a
 // transaction only because a transaction ends an abandoned transaction that holds the event.
 func (s *Store) Archive(ctx context.Context, event OverEvent, age time.Duration) (archived bool, err error) {
-	unchanged := mongodb.And(mongodb.Is("_id", event.ID), numberOrAbsent(rev, event.revision), isOver(age), noneWaits)
+	unchanged := mongodb.And(mongodb.Is("_id", event.ID), numberOrAbsent(rev, event.Revision), isOver(age), noneWaits)
 	mark := bson.D{{Key: "$currentDate", Value: bson.D{{Key: archivedAt, Value: true}}}}
 	return mongodb.InTx(ctx, s.db, func(ctx context.Context) (bool, error) {
 		result, err := s.events().UpdateOne(ctx, unchanged, mark)

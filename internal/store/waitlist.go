@@ -21,7 +21,8 @@ const (
 	listWaiting = listName + ".waiting"
 	listCheckAt = listName + ".checkAt" // absent: never
 
-	entryField = "waitlistEntryId" // of locks that are offers
+	entryField  = "waitlistEntryId" // of locks that are offers
+	lockOfEntry = "lockId"          // of entries that got one
 
 	entrySeq   = internalName + ".seq"
 	entryEpoch = internalName + ".epoch"
@@ -225,7 +226,7 @@ func entriesByID(eventID ID, n inventory.Needs) []part {
 	}
 	events := append(slices.Clone(n.Events), known(eventID)...)
 	return []part{{"entries", entriesName, []bson.D{mongodb.Match(mongodb.In("_id", n.Entries), ofEvents(events))},
-		to(func(l *loaded) *[]entryDoc { return &l.Entries }, &entryRules)}}
+		toEntries(func(l *loaded) *[]entryDoc { return &l.Entries })}}
 }
 
 // entryParts returns the reads of entries of a waiting list.
@@ -236,12 +237,12 @@ func entryParts(eventID ID, n inventory.Needs, a attempt) []part {
 	}
 	ofEvent := mongodb.Is("eventId", eventID)
 	if len(n.OpenOf) > 0 {
-		add("openOf", to(func(l *loaded) *[]entryDoc { return &l.OpenOf }, &entryRules),
+		add("openOf", toEntries(func(l *loaded) *[]entryDoc { return &l.OpenOf }),
 			mongodb.Match(ofEvent, mongodb.In("userId", n.OpenOf), mongodb.In("status", openEntries)))
 	}
 	waiting := mongodb.And(ofEvent, mongodb.Is("status", string(holdfast.EntryWaiting)))
 	if a.WithoutCorruptEntries {
-		waiting = mongodb.And(waiting, entrySchema)
+		waiting = mongodb.And(waiting, entrySchema, mongodb.Is(lockOfEntry, nil))
 	}
 	present := mongodb.And(waiting, mongodb.Is(entryEpoch, a.Epoch))
 	if n.Heads > 0 {
@@ -269,12 +270,25 @@ func entryParts(eventID ID, n inventory.Needs, a attempt) []part {
 
 var openEntries = []holdfast.EntryStatus{holdfast.EntryWaiting, holdfast.EntryOffered}
 
+// toEntries returns a function that adds an entry to a list, unless it is corrupt. It does not note the ID of one that is: the entry's
+// lock has the same.
+func toEntries(list func(*loaded) *[]entryDoc) func(*loaded, bson.Raw) error {
+	add := to(list, nil)
+	return func(l *loaded, doc bson.Raw) error {
+		if !entryRules.Holds(doc) {
+			return nil
+		}
+		return add(l, doc)
+	}
+}
+
 // toWaiting returns a function that adds an entry to a list, unless it is corrupt. Another one may then be the first of its wish, or
 // follow the last that was read.
 func toWaiting(list func(*loaded) *[]entryDoc) func(*loaded, bson.Raw) error {
 	add := to(list, nil)
 	return func(l *loaded, doc bson.Raw) error {
-		if !entryRules.Holds(doc) {
+		// An entry that had an offer does not wait: other software says so. The lock of a second offer would have the same ID.
+		if _, err := doc.LookupErr(lockOfEntry); err == nil || !entryRules.Holds(doc) {
 			l.CorruptEntry = true
 			return nil
 		}

@@ -64,7 +64,7 @@ func (d *decision) checkedList(r *Result) {
 
 // CloseList ends the entries that wait, so that the event can be archived. The setting of the list stays as it is. The documents of
 // the entries follow by CheckList.
-type CloseList struct{}
+type CloseList struct{ Revision int64 } // of the event when it was found to be over; if it has changed, nothing is done
 
 func (c CloseList) decide(d *decision) Result {
 	if !d.ensureEvent() {
@@ -74,9 +74,10 @@ func (c CloseList) decide(d *decision) Result {
 		d.needs.Event = true
 		return Result{}
 	}
-	if l := &d.event.List; l.Waiting > 0 || !l.Closing { // entries may wait although none is counted
-		l.Epoch, l.Closing, l.Waiting, l.Holds = l.Epoch+1, true, 0, false
+	if d.event.Revision != c.Revision {
+		return Result{}
 	}
+	d.closeEntries()
 	d.ifUnchanged = true
 	return Result{}
 }

@@ -63,7 +63,7 @@ func (c ChangeEvent) changeList(d *decision) {
 	}
 	closes := c.Waitlist != nil && *c.Waitlist == holdfast.WaitlistClosed
 	cancels := c.Status != nil && *c.Status == holdfast.Cancelled
-	if closes || cancels || d.event.HasSold(d.state.Now) {
+	if closes || cancels || d.event.List.Waiting > 0 && d.event.HasSold(d.state.Now) {
 		d.closeEntries()
 	} else if end := d.event.SaleEndsAt; d.event.List.Waiting > 0 && !end.IsZero() {
 		d.plan.endBefore(end)

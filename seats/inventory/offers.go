@@ -12,7 +12,7 @@ import (
 const maxOffers = 100
 
 // maxRounds is how often a decision may read before it leaves the rest of the offers to the next one.
-const maxRounds = 12
+const maxRounds = 14
 
 // retryPassedOver is how long after a decision that passed over an entry because of a customer's limit the job looks again: the
 // customer may sell a lock without a transaction of the event.
@@ -33,7 +33,7 @@ const everyPlace = int64(1<<63 - 1)
 // The rule: while offers are made, nobody else gets seats that an entry fits. So settle comes before each claim of somebody
 // else, and after all commands. After it nothing that waits fits what is free, and whoever takes seats then leaves fewer.
 //
-// What an entry needs is its wish, and there are few different wishes. So a decision reads the first entry of each wish, in
+// What an entry needs is its wish, and usually there are few different wishes. So a decision reads the first entry of each wish, in
 // place of all entries that are passed over.
 type offers struct {
 	made    int
@@ -62,7 +62,8 @@ type seenEntry struct {
 
 // turns of the commands of an event that has a waiting list. What gives seats back comes first, so that the seats of several
 // customers can be offered together; so do the venue's blocks. A late payment comes before offers, because a lock that nothing
-// has ended yet keeps its seats. Who joins comes last, when all offers of the batch are made.
+// has ended yet keeps its seats, unless an earlier late payment of the batch has to claim. Who joins comes last, when all offers of
+// the batch are made.
 const (
 	givingBack = iota
 	confirming
@@ -146,7 +147,8 @@ func (d *decision) makesOffers() (makes, known bool) {
 // false if something has to be read first.
 //
 // Each decision leaves the list settled, unless it notes in List.CheckAt when there is something to do. So the list is read only
-// if this decision has freed something, or that time has come.
+// if this decision has freed something, or that time has come: almost, because a customer who was passed over may have sold a lock
+// at any time since.
 //
 // If not all offers can be made in this decision, holds is set: the rest is for further decisions, and others get nothing until
 // then.
@@ -171,23 +173,23 @@ func (d *decision) settle() (known bool) {
 		return false
 	}
 	d.ifUnchanged = true
-	by := d.command
-	defer func() { d.command = by }()
-	d.command = ByWaitlist
 	for d.reclaim() {
 		continue
 	}
-	if len(*d.state.Due) >= MaxReclaim { // there may be more, which the next decisions end
+	by := d.command
+	defer func() { d.command = by }()
+	d.command = ByWaitlist
+	if len(*d.state.Due) >= d.state.DueUpTo { // there may be more, which the next decisions end
 		d.deferRest, d.list.looked, d.list.holds, d.list.more = true, true, true, true
 		return true
 	}
 	d.list.noneDue = true
-	if at := d.event.List.CheckAt; !d.list.isFreed && (at.IsZero() || at.After(d.state.Now)) {
+	if at := d.event.List.CheckAt; !d.list.isFreed && (at.IsZero() || at.After(d.state.Now.Add(retryPassedOver))) {
 		d.list.settled = true
 		return true
 	}
 	before := d.needs
-	if known = d.makeOffers(); !known && d.state.Rounds >= maxRounds { // the next decisions begin with what this one has ended
+	if known = d.makeOffers(); !known && (d.state.Rounds >= maxRounds || d.needs.None()) { // the next decisions begin with what this one has ended
 		d.needs, known = before, true
 		d.list.holds, d.list.more = true, true
 	}
@@ -232,7 +234,8 @@ func (d *decision) passOver(id ID) {
 	if d.list.passed == nil {
 		d.list.passed = map[ID]bool{}
 	}
-	d.list.passed[id], d.list.passedOver = true, true
+	d.list.passed[id] = true
+	d.list.passedOver = d.list.passedOver || d.rules.MaxLocksPerUser > 0 // whatever else relieves a customer writes the event
 }
 
 // needHoldings adds the customers of the entries that may come next to the needs, so that they are read together.
@@ -307,7 +310,8 @@ func (d *decision) firstOf(head int) (first *Entry, readUpTo int64) {
 		return h, 0
 	}
 	readUpTo = h.Seq
-	if !slices.Contains(d.state.WaitingOf, h.Wish) {
+	isRead := len(d.state.Waiting) > 0 || d.state.WaitingIsAll
+	if !isRead || len(d.state.WaitingOf) > 0 && !slices.Contains(d.state.WaitingOf, h.Wish) {
 		return nil, readUpTo
 	}
 	for i := range d.state.Waiting {
@@ -324,6 +328,10 @@ func (d *decision) firstOf(head int) (first *Entry, readUpTo int64) {
 // firstEntry returns the first entry that no customer's limit keeps from an offer, if it fits. If it does not, all free seats
 // wait for it.
 func (d *decision) firstEntry() (next *Entry, known bool) {
+	if len(d.state.WaitingOf) > 0 { // read for a SKIP list: the setting has changed since
+		d.needs.Waiting = d.nextPage(firstPage)
+		return nil, false
+	}
 	if d.list.passed == nil {
 		d.list.passed = map[ID]bool{}
 	}
@@ -353,7 +361,7 @@ func (d *decision) firstEntry() (next *Entry, known bool) {
 		d.list.holds = len(d.plan.NewEntries) > 0 // the first of them did not fit when it joined
 		return nil, true
 	}
-	const first = 2
+	const first = 32
 	d.needs.Waiting = d.nextPage(first)
 	return nil, false
 }
@@ -402,6 +410,9 @@ func (d *decision) wishOf(e *Entry) wished {
 		var refusal *holdfast.Error
 		if w, refusal = d.entryInHall(d.inPresentPlan(e.EntryWish)); refusal != nil {
 			w = wished{}
+		}
+		if w.best != nil {
+			w.best.Settled = true // due locks end before offers
 		}
 		if d.list.wishes == nil {
 			d.list.wishes = map[string]wished{}
@@ -499,7 +510,7 @@ func (d *decision) closeList() {
 		return
 	}
 	now, l := d.state.Now, &d.event.List
-	if !now.IsZero() && d.event.HasSold(now) {
+	if !now.IsZero() && l.Waiting > 0 && d.event.HasSold(now) {
 		d.closeEntries()
 	}
 	l.Holds = d.list.holds && l.Waiting > 0
@@ -546,7 +557,7 @@ func (d *decision) nextCheck() (at time.Time) {
 
 // closeEntries ends the entries that wait. They count as CLOSED from the write on; their documents follow.
 func (d *decision) closeEntries() {
-	if l := &d.event.List; l.Waiting > 0 {
+	if l := &d.event.List; d.event.Waitlist.HasBegun && (l.Waiting > 0 || !l.Closing) { // entries may wait although none is counted
 		l.Epoch, l.Closing, l.Waiting, l.Holds = l.Epoch+1, true, 0, false
 	}
 }

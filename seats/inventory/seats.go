@@ -224,7 +224,7 @@ func (d *decision) hasEnded(id ID) bool {
 // pickBest picks the best available seats. It ends all due locks of the event before it refuses, and before it picks
 // seats that are not together.
 func (d *decision) pickBest(w seating.Wish, key UserKey) ([]seating.Place, Result) {
-	w.Settled = d.state.Due != nil && len(d.due) == 0 && !d.mayHaveMoreDue()
+	w.Settled = w.Settled || d.state.Due != nil && len(d.due) == 0 && !d.mayHaveMoreDue()
 	answer := d.state.Seats.Best(w, nil)
 	if answer.Outcome == seating.SettleFirst {
 		if d.state.Due == nil {

@@ -205,8 +205,16 @@ func (n Needs) And(o Needs) Needs {
 		UnionIn: cmp.Or(n.UnionIn, o.UnionIn), Events: union(n.Events, o.Events), Apart: n.Apart || o.Apart,
 		Payments: union(n.Payments, o.Payments), Charged: union(n.Charged, o.Charged),
 		Entries: union(n.Entries, o.Entries), OpenOf: union(n.OpenOf, o.OpenOf), Heads: max(n.Heads, o.Heads),
-		Waiting: max(n.Waiting, o.Waiting), WaitingOf: union(n.WaitingOf, o.WaitingOf), ToClose: max(n.ToClose, o.ToClose),
+		Waiting: max(n.Waiting, o.Waiting), WaitingOf: bothWishes(n, o), ToClose: max(n.ToClose, o.ToClose),
 	}
+}
+
+// bothWishes returns the wishes of entries that either needs. That is none, which means all, if one of them needs all.
+func bothWishes(n, o Needs) []string {
+	if n.Waiting > 0 && len(n.WaitingOf) == 0 || o.Waiting > 0 && len(o.WaitingOf) == 0 {
+		return nil
+	}
+	return union(n.WaitingOf, o.WaitingOf)
 }
 
 func union[T comparable](a, b []T) []T {

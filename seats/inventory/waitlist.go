@@ -110,14 +110,15 @@ func (c Join) repeat(d *decision) (Result, bool) {
 	return Result{}, false
 }
 
-// endsDueOffer ends the lock of an offer that is due, and so its entry. known is false if the lock has to be read first.
+// endsDueOffer reports whether the lock of an offer is due, which then ends, and so does its entry, or has ended without its entry.
+// known is false if the lock has to be read first.
 func (d *decision) endsDueOffer(e Entry) (isDue, known bool) {
-	if e.Status != holdfast.EntryOffered {
+	if e.Status != holdfast.EntryOffered || d.makes(e.LockID) {
 		return false, true
 	}
 	lock, exists, read := d.lock(e.LockID)
 	if !read || !exists || lock.Status != holdfast.LockActive || !lock.Due(d.state.Now) {
-		return false, read
+		return read && (!exists || lock.Status != holdfast.LockActive), read
 	}
 	d.expire(lock, holdfast.EndedByReclaim, "")
 	return true, true
@@ -279,7 +280,7 @@ var entryChanges = map[holdfast.EntryStatus]holdfast.ChangeType{
 // writeEntry plans a change of an entry.
 func (d *decision) writeEntry(e Entry, w EntryWrite) {
 	if e.Status == holdfast.EntryWaiting && e.Epoch == d.event.List.Epoch {
-		d.event.List.Waiting--
+		d.event.List.Waiting = max(0, d.event.List.Waiting-1) // it may have been too low; reconcile counts again
 	}
 	w.ID, w.EventID, w.From, w.Revision, w.UpdatedAt = e.ID, e.EventID, e.Status, e.Revision, later(e.UpdatedAt, d.state.Now)
 	d.plan.Entries = append(d.plan.Entries, w)

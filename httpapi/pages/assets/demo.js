@@ -279,7 +279,7 @@ async function acquireLock(event) {
     } catch (error) {
       if (!error.retryable) delete session.pendingLock;
       if (error.code === "SEATS_UNAVAILABLE") {
-        waiting.box.fill(Math.min(wanted.seats, mostWaiting), {});
+        waiting.box?.fill(Math.min(wanted.seats, mostWaiting), {});
         waiting.hasMissed = true;
       }
       throw error;
