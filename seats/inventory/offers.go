@@ -189,7 +189,8 @@ func (d *decision) settle() (known bool) {
 		return true
 	}
 	before := d.needs
-	if known = d.makeOffers(); !known && (d.state.Rounds >= maxRounds || d.needs.None()) { // the next decisions begin with what this one has ended
+	known = d.makeOffers()
+	if !known && (d.state.Rounds >= maxRounds || d.needs.None()) { // the next decisions begin with what this one has ended
 		d.needs, known = before, true
 		d.list.holds, d.list.more = true, true
 	}
