@@ -227,7 +227,7 @@ for (const colorScheme of ["light", "dark"]) {
     await own.ask("POST", "/api/admin/jobs/reconcile/run");
     const page = await open(browser, `${own.url}/console`, { colorScheme });
     await until("all events are shown", async () => (await number(page, "Opening night", "Sold")) === 212);
-    await until("all jobs are shown", async () => (await page.locator("#jobs tr").count()) === 8);
+    await until("all jobs are shown", async () => (await page.locator("#jobs tr").count()) === 9);
     await until("the leader is shown", async () => /^worker-1\//.test(await page.locator("#leader").textContent()));
     await page.locator("#checks").evaluate((node) => node.closest("details").open = true);
     await accessible(page);

@@ -494,7 +494,7 @@ test("an event without locks is deleted, another one is not", async (t) => {
   await sale.getByRole("button", { name: "Delete the event" }).click();
   await accessible(page);
   await dialog.getByRole("button", { name: "Delete the event" }).click();
-  await sale.getByText("The event has locks, blocked seats or bookings. Close or cancel it instead. (EVENT_HAS_LOCKS)").waitFor();
+  await sale.getByText("The event has locks, blocked seats, bookings or entries of its waiting list. Close or cancel it instead. (EVENT_HAS_LOCKS)").waitFor();
   await page.goto(`${own.url}/console#/events/${empty.id}`);
   await page.getByRole("heading", { name: "Empty" }).waitFor();
   await sale.getByRole("button", { name: "Delete the event" }).click();
