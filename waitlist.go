@@ -76,7 +76,7 @@ func (e Event) HasSold(now time.Time) bool {
 	return !e.SaleEndsAt.IsZero() && !now.Before(e.SaleEndsAt)
 }
 
-// AvailableToOthers is how many seats those who are not on the waiting list may get at now. Seats that an entry fits are offered to
+// AvailableToOthers is how many seats a customer who is not on the waiting list may get at now. Seats that an entry fits are offered to
 // it by the transaction that frees them, so the two numbers differ only while all free seats are kept for entries.
 func (e Event) AvailableToOthers(now time.Time) int64 {
 	if e.Waitlist.Holds && e.Waitlist.Status == WaitlistOpen && e.Sells(now) {

@@ -60,7 +60,7 @@ const (
 	WaitlistIsOpen   = "OPEN"
 	WaitlistIsPaused = "PAUSED" // it takes entries and makes no offers; free seats are for everybody
 	WaitlistSkips    = "SKIP"   // an offer goes to the first entry that the free seats fit: the default
-	WaitlistIsStrict = "STRICT" // to the first entry alone, and while it waits nobody else gets seats
+	WaitlistIsStrict = "STRICT" // to the first entry alone, and while it waits no other customer gets seats
 
 	OrphansAllowed     = "ALLOW"    // named seats may leave single seats: the default
 	OrphansRefused     = "REFUSE"   // SeatOrphaned, if the same number of seats could leave fewer

@@ -121,10 +121,10 @@ func (a *availability) apply(c store.Change) (applied bool) {
 	if a.state.Seating.PlanID != before.Seating.PlanID {
 		a.reset()
 	}
-	return !c.OfList || available(a.state) != available(before) // nobody wants a message for each that joins
+	return !c.OfList || available(a.state) != available(before) // a message for each customer who joins would tell nothing
 }
 
-// available is how many seats those who are not on the waiting list could get when the event was last written.
+// available is how many seats a customer who is not on the waiting list could get when the event was last written.
 func available(e holdfast.Event) int64 { return e.Answer().AvailableToOthers(e.UpdatedAt) }
 
 // reset makes the next message the first one that counts: listeners that have received earlier ones get a reset.

@@ -53,3 +53,61 @@ type EntryWrite struct {
 
 // ByWaitlist stands for the index of a command, in changes that the list makes by itself: its offers.
 const ByWaitlist = -1
+
+// closeList plans the state of the list after the batch, if the batch writes the event or has looked at the list.
+func (d *decision) closeList() {
+	if d.state.Event == nil || !d.event.Waitlist.HasBegun || !d.list.looked && !d.moves() {
+		return
+	}
+	now, l := d.state.Now, &d.event.List
+	if !now.IsZero() && l.Waiting > 0 && d.event.HasSold(now) {
+		d.closeEntries()
+	}
+	l.Holds = d.list.holds && l.Waiting > 0
+	at := d.nextCheck()
+	if isSoon := at.After(now) && !at.After(now.Add(retryPassedOver)); isSoon && l.CheckAt.After(now) && l.CheckAt.Before(at) {
+		at = l.CheckAt // a list that is looked at again and again is not written each time
+	}
+	if !now.IsZero() {
+		l.CheckAt = at
+	}
+	d.ifUnchanged = d.ifUnchanged || l.Waiting > 0 || !l.same(d.state.Event.List)
+}
+
+// nextCheck returns when the job has to look at the list; the zero time means never.
+func (d *decision) nextCheck() (at time.Time) {
+	now, e := d.state.Now, &d.event
+	sooner := func(t time.Time) {
+		if at.IsZero() || t.Before(at) {
+			at = t
+		}
+	}
+	if e.List.Closing || d.list.more {
+		return now
+	}
+	if e.List.Waiting == 0 {
+		return at
+	}
+	if !e.SaleEndsAt.IsZero() {
+		sooner(e.SaleEndsAt)
+	}
+	if e.Waitlist.Status != holdfast.WaitlistOpen || e.Status != holdfast.OnSale {
+		return at
+	}
+	switch {
+	case now.Before(e.SaleStartsAt):
+		sooner(e.SaleStartsAt)
+	case d.list.passedOver:
+		sooner(now.Add(retryPassedOver))
+	case !d.list.looked && !e.List.CheckAt.IsZero(): // why is not known
+		sooner(e.List.CheckAt)
+	}
+	return at
+}
+
+// closeEntries ends the entries that wait. They count as CLOSED from the write on; their documents follow.
+func (d *decision) closeEntries() {
+	if l := &d.event.List; d.event.Waitlist.HasBegun && (l.Waiting > 0 || !l.Closing) { // entries may wait although none is counted
+		l.Epoch, l.Closing, l.Waiting, l.Holds = l.Epoch+1, true, 0, false
+	}
+}

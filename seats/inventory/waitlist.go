@@ -298,9 +298,6 @@ func (d *decision) writeEntry(e Entry, w EntryWrite) {
 // endOffer plans the end of the entry that has got a lock as an offer. The lock is ACTIVE, and w ends it.
 func (d *decision) endOffer(lock Lock, w LockWrite) {
 	e, exists, _ := d.entry(lock.EntryID)
-	if !exists || e.Status != holdfast.EntryOffered || e.LockID != lock.ID {
-		return // it has to be read first, or has ended, or other software has changed it
-	}
 	to := map[holdfast.LockStatus]holdfast.EntryStatus{
 		holdfast.LockConsumed: holdfast.EntryAccepted, holdfast.LockExpired: holdfast.EntryExpired,
 		holdfast.LockReleased: holdfast.EntryDeclined,
@@ -308,7 +305,9 @@ func (d *decision) endOffer(lock Lock, w LockWrite) {
 	if w.EndedBy == holdfast.EndedByEventCancel {
 		to = holdfast.EntryClosed
 	}
-	d.writeEntry(e, EntryWrite{To: to, RunID: w.RunID})
+	if exists && e.LockID == lock.ID && e.Status.MayBecome(to) { // else it has to be read first, or has ended
+		d.writeEntry(e, EntryWrite{To: to, RunID: w.RunID})
+	}
 }
 
 // Decline gives an offer back, and cancels its open booking. An offer that was declined before stays as it is.
