@@ -37,12 +37,17 @@ func (ws *workers) findRunsAfter(start time.Time) []jobRun {
 	return ws.findRuns(bson.D{{Key: "startedAt", Value: bson.D{{Key: "$gt", Value: start}}}})
 }
 
-// awaitRunsEnded waits until all runs that have started by now have ended, and returns them.
+// awaitRunsEnded waits until all runs that have started by now, and are recorded, have ended, and returns them. It
+// returns what it waited for: a run is recorded after its start, so a second read could find one more, in progress.
 func (ws *workers) awaitRunsEnded() []jobRun {
 	ws.t.Helper()
-	started := bson.E{Key: "startedAt", Value: bson.D{{Key: "$lte", Value: time.Now()}}}
-	testenv.WaitFor(ws.t, func() bool { return len(ws.findRuns(bson.D{started, {Key: "outcome", Value: "running"}})) == 0 })
-	return ws.findRuns(bson.D{started})
+	started := bson.D{{Key: "startedAt", Value: bson.D{{Key: "$lte", Value: time.Now()}}}}
+	var runs []jobRun
+	testenv.WaitFor(ws.t, func() bool {
+		runs = ws.findRuns(started)
+		return !slices.ContainsFunc(runs, func(r jobRun) bool { return r.Outcome == "running" })
+	})
+	return runs
 }
 
 // awaitRunning waits until a run is in progress.
