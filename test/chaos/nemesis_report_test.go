@@ -54,10 +54,12 @@ func (r *paymentReport) add(final finalState) {
 	}
 }
 
-// isSufficient reports whether payments came in time, late and too late, and each reason that is not rare.
-func (r paymentReport) isSufficient(rounds int) bool {
-	return r.accepted >= rounds && r.late >= rounds && r.refunded >= rounds && r.tooLate >= rounds/2 && r.gone >= rounds/8 &&
-		r.cancelled >= rounds && r.duplicate >= rounds/2 && r.ended >= rounds/4
+// minimums asks that payments came in time, late and too late, and for each reason that is not rare.
+func (r paymentReport) minimums(rounds int) []minimum {
+	return []minimum{{"accepted payments", r.accepted, rounds}, {"late payments", r.late, rounds}, {"refunds", r.refunded, rounds},
+		{"payments too late", r.tooLate, rounds / 2}, {"payments without seats", r.gone, rounds / 8},
+		{"payments of cancelled bookings", r.cancelled, rounds}, {"duplicate payments", r.duplicate, rounds / 2},
+		{"locks ended with the sale", r.ended, rounds / 4}}
 }
 
 // afterSaleReport counts what clients did after the sale, and sales at once.
@@ -93,9 +95,10 @@ func (r *afterSaleReport) add(inv invocation) {
 	}
 }
 
-func (r afterSaleReport) isSufficient(rounds int) bool {
-	return r.sales >= rounds && r.altered >= rounds && r.transfers >= rounds/2 && r.paid >= rounds/4 && r.parts >= rounds/4 &&
-		r.repeats >= rounds/2 && r.refused >= rounds && r.used >= rounds/8
+func (r afterSaleReport) minimums(rounds int) []minimum {
+	return []minimum{{"sales at once", r.sales, rounds}, {"changed bookings", r.altered, rounds}, {"transfers", r.transfers, rounds / 2},
+		{"changes with a payment", r.paid, rounds / 4}, {"refunded parts", r.parts, rounds / 4}, {"repeats", r.repeats, rounds / 2},
+		{"refused changes", r.refused, rounds}, {"used payment references", r.used, rounds / 8}}
 }
 
 // waitlistReport counts what lists did.
@@ -122,10 +125,11 @@ func (r waitlistReport) String() string {
 		r.closed, r.passedOver, r.together, r.races)
 }
 
-// isSufficient reports whether entries went through each transition.
-func (r waitlistReport) isSufficient(rounds int) bool {
-	return r.joined >= 2*rounds && r.offered >= rounds && r.accepted >= rounds/15 && r.declined >= rounds/4 && r.expired >= rounds/15 &&
-		r.left >= rounds/2 && r.closed >= rounds/4
+// minimums asks that entries went through each transition.
+func (r waitlistReport) minimums(rounds int) []minimum {
+	return []minimum{{"joined entries", r.joined, 2 * rounds}, {"offers", r.offered, rounds}, {"accepted offers", r.accepted, rounds / 15},
+		{"declined offers", r.declined, rounds / 4}, {"expired offers", r.expired, rounds / 15}, {"left entries", r.left, rounds / 2},
+		{"closed entries", r.closed, rounds / 4}}
 }
 
 // hallReport counts what clients did in halls.
@@ -161,10 +165,11 @@ func (r *hallReport) add(inv invocation) {
 	}
 }
 
-// isSufficient reports whether each kind of request was granted, and refused for each reason that is not rare.
-func (r hallReport) isSufficient(rounds int) bool {
-	return r.named >= 3*rounds && r.picked >= 3*rounds && r.changed >= rounds && r.standing >= rounds/2 && r.blocks >= rounds/4 &&
-		r.taken >= rounds && r.orphaned >= rounds/4 && r.plans >= rounds && r.tooSmall >= rounds/8
+// minimums asks that each kind of request was granted, and refused for each reason that is not rare.
+func (r hallReport) minimums(rounds int) []minimum {
+	return []minimum{{"named locks", r.named, 3 * rounds}, {"picks", r.picked, 2 * rounds}, {"changes of seats", r.changed, rounds},
+		{"locks of standing places", r.standing, rounds / 2}, {"blocks", r.blocks, rounds / 4}, {"taken seats", r.taken, rounds},
+		{"orphaned seats", r.orphaned, rounds / 4}, {"changed plans", r.plans, rounds}, {"capacities too small", r.tooSmall, rounds / 8}}
 }
 
 // roundResult is what one round adds to the report.
@@ -250,12 +255,28 @@ func (r *nemesisReport) add(result roundResult) {
 	}
 }
 
-// isSufficient reports whether there were as many requests, archived events, streams and observed states as so many rounds
-// must have, and every history was decided.
-func (r nemesisReport) isSufficient(rounds int) bool {
-	return r.requests >= 50*rounds && r.archived >= rounds/2 && r.told >= 50*rounds && r.webhooks >= 50*rounds && r.undecided == 0 &&
-		r.replayed >= 4*rounds && r.buried >= rounds/4 &&
-		r.streams >= 6*rounds && r.observed >= 6*rounds && r.notes >= 5*rounds &&
-		r.halls.isSufficient(rounds) && r.payments.isSufficient(rounds) && r.afterSale.isSufficient(rounds) &&
-		r.lists.isSufficient(rounds)
+// minimum is a number that a storm must reach to prove something.
+type minimum struct {
+	what      string
+	got, want int
+}
+
+// minimums are what so many rounds must have.
+func (r nemesisReport) minimums(rounds int) []minimum {
+	return slices.Concat([]minimum{{"requests", r.requests, 50 * rounds}, {"archived events", r.archived, rounds / 2},
+		{"told changes", r.told, 50 * rounds}, {"webhooks", r.webhooks, 50 * rounds}, {"replayed deliveries", r.replayed, 4 * rounds},
+		{"dead deliveries", r.buried, rounds / 4}, {"streams", r.streams, 6 * rounds}, {"observed states", r.observed, 6 * rounds},
+		{"notes", r.notes, 5 * rounds}},
+		r.halls.minimums(rounds), r.payments.minimums(rounds), r.afterSale.minimums(rounds), r.lists.minimums(rounds))
+}
+
+// missing tells what is less than so many rounds must have.
+func (r nemesisReport) missing(rounds int) []string {
+	var missing []string
+	for _, m := range r.minimums(rounds) {
+		if m.got < m.want {
+			missing = append(missing, fmt.Sprintf("%d of %d %s", m.got, m.want, m.what))
+		}
+	}
+	return missing
 }

@@ -71,10 +71,10 @@ func runNemesis(t *testing.T, n nemesis) {
 			map[string]any{"name": "A", "email": fmt.Sprintf("a%d@example.com", i)}))
 	}
 	var report nemesisReport
-	most := rounds + max(1, rounds/2) // a machine under load does less in a round
-	for i := 0; i < rounds || i < most && report.undecided == 0 && !report.isSufficient(rounds); i++ {
+	most := 2 * rounds // a machine under load does less in a round
+	for i := 0; i < rounds || i < most && len(report.missing(rounds)) > 0; i++ {
 		if i >= rounds {
-			t.Logf("one more round, since this is too little: %s", report)
+			t.Logf("one more round, since this is too little: %s", strings.Join(report.missing(rounds), ", "))
 		}
 		r := round{cluster: c, seed: seed + uint64(i), users: users, stream: stream, receiver: receiver, rng: rng}
 		for _, s := range n.schedules {
@@ -90,8 +90,12 @@ func runNemesis(t *testing.T, n nemesis) {
 	receiver.checkLast(c.env)
 	c.stop()
 	t.Logf("seed %d: %s", seed, report)
-	if !report.isSufficient(rounds) {
-		t.Errorf("the test did too little to prove anything: %s", report)
+	if missing := report.missing(rounds); len(missing) > 0 {
+		t.Errorf("the test did too little to prove anything: %s", strings.Join(missing, ", "))
+	}
+	// An undecided history proves nothing and violates nothing: how long the search takes depends on chance and on the machine's load.
+	if bound := max(1, rounds/5); report.undecided > bound {
+		t.Errorf("%d histories of %d rounds are undecided, want at most %d", report.undecided, report.rounds, bound)
 	}
 }
 

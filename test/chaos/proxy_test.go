@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // proxy is in front of a server and can lose packets in each direction. Meanwhile connections
@@ -124,9 +125,14 @@ func (p *proxy) serve(client net.Conn) {
 	p.mu.Unlock()
 }
 
-// answerBadGateway answers as a load balancer does whose server is down. Errors are ignored:
-// the client may have closed the connection.
+// answerBadGateway answers a request as a load balancer does whose server is down. Errors are ignored:
+// the client may have closed the connection. It waits for the request, because a client logs an answer to none.
 func answerBadGateway(client net.Conn) {
+	_ = client.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if n, _ := client.Read(make([]byte, 1)); n == 0 {
+		return
+	}
+	_ = client.SetReadDeadline(time.Time{})
 	_, _ = io.WriteString(client, "HTTP/1.1 502 Bad Gateway\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}")
 	_ = client.(*net.TCPConn).CloseWrite()
 	_, _ = io.Copy(io.Discard, client)

@@ -12,6 +12,7 @@ import (
 
 const (
 	slowestTests = 10
+	lastLines    = 30 // of a failed test's output, repeated at the end
 	maxLineBytes = 16 << 20
 )
 
@@ -32,6 +33,8 @@ type report struct {
 
 	passed, failed, skipped int
 	brokenPackages          int // they failed, or did not build
+
+	failures []string // the name of each failed test or package, and the end of its output
 
 	tests   []timing
 	parents map[string]bool             // tests with subtests, by name
@@ -88,6 +91,7 @@ func (r *report) endPackage(name string, e event) {
 	switch e.Action {
 	case "fail":
 		r.brokenPackages++
+		r.keepFailure(name)
 		r.printOutput(name)
 		r.printf("FAIL  %s  %.1fs\n", name, e.Elapsed)
 	case "pass": // a package without tests is skipped
@@ -104,6 +108,7 @@ func (r *report) endTest(name string, e event) {
 		r.printOutput(name)
 	default:
 		r.failed++
+		r.keepFailure(name)
 		r.printOutput(name)
 	}
 	for i, c := range name {
@@ -126,6 +131,22 @@ func (r *report) summarize() {
 		r.printf("%8.1fs  %s\n", t.seconds, t.name)
 	}
 	r.printf("\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+}
+
+// keepFailure keeps the end of a failed test's output, in which its reasons are.
+func (r *report) keepFailure(name string) {
+	var end []string
+	if text := r.output[name]; text != nil {
+		end = slices.Collect(strings.Lines(text.String()))
+	}
+	r.failures = append(r.failures, name+"\n"+strings.Join(end[max(0, len(end)-lastLines):], ""))
+}
+
+// printFailures repeats what failed, so that it is at the end of a long run.
+func (r *report) printFailures() {
+	for _, failure := range r.failures {
+		r.printf("\nFAILED %s", failure)
+	}
 }
 
 func (r *report) ok() bool { return r.passed > 0 && r.failed+r.skipped+r.brokenPackages == 0 }

@@ -64,6 +64,28 @@ func TestReport_PrintsTheOutputOfFailuresOnly(t *testing.T) {
 	}
 }
 
+func TestReport_RepeatsTheEndOfWhatFailed(t *testing.T) {
+	t.Parallel()
+	lines := []string{output("a", "Test1", "good\n"), ended("pass", "a", "Test1", 1)}
+	for i := range 100 {
+		lines = append(lines, output("a", "Test2", fmt.Sprintf("line %d\n", i)))
+	}
+	var b strings.Builder
+	r := newReport(&b)
+	if err := r.read(strings.NewReader(strings.Join(append(lines, ended("fail", "a", "Test2", 1)), "\n"))); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	r.printFailures()
+	want := "\nFAILED a Test2\n"
+	for i := 70; i < 100; i++ {
+		want += fmt.Sprintf("line %d\n", i)
+	}
+	if b.String() != want {
+		t.Error(b.String())
+	}
+}
+
 // The slowest ten tests are in order of time; tests with subtests are not listed.
 func TestReport_PrintsTheTimes(t *testing.T) {
 	t.Parallel()
