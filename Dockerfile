@@ -2,7 +2,7 @@
 # (docker run IMAGE /seatctl) in one small image. A release's image: --build-arg VERSION=v1.2.0
 FROM golang:1.26 AS build
 WORKDIR /src
-COPY go.mod go.sum ./
+COPY go.mod go.sum go.work ./
 COPY client/go.mod client/go.sum client/
 RUN go mod download
 COPY . .

@@ -17,7 +17,7 @@ require (
 	github.com/golang-jwt/jwt/v5 v5.3.1
 	github.com/google/uuid v1.6.0
 	github.com/hashicorp/golang-lru/v2 v2.0.7
-	github.com/holdfast-dev/holdfast/client v0.0.0
+	github.com/holdfast-dev/holdfast/client v0.1.0
 	github.com/jedib0t/go-pretty/v6 v6.8.3
 	github.com/jonboulle/clockwork v0.5.0
 	github.com/prometheus/client_golang v1.25.0
@@ -85,4 +85,3 @@ require (
 	google.golang.org/grpc v1.83.2 // indirect
 )
 
-replace github.com/holdfast-dev/holdfast/client => ./client

@@ -5,7 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
-	github.com/holdfast-dev/holdfast v0.0.0
+	github.com/holdfast-dev/holdfast v0.1.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/prometheus v0.305.0
 )

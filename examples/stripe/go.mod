@@ -5,7 +5,7 @@ go 1.26.0
 toolchain go1.26.8
 
 require (
-	github.com/holdfast-dev/holdfast/client v0.0.0
+	github.com/holdfast-dev/holdfast/client v0.1.0
 	github.com/stripe/stripe-go/v85 v85.0.0
 )
 

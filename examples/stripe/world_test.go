@@ -64,7 +64,7 @@ func withHoldfast(m *testing.M) (status int, err error) {
 			return 0, err
 		}
 	}
-	if err := build("../..", "-modfile=tools/go.mod", "github.com/stripe/stripe-mock"); err != nil {
+	if err := build("../../tools", "github.com/stripe/stripe-mock"); err != nil {
 		return 0, err
 	}
 	address := freeAddress()

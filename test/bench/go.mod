@@ -6,8 +6,8 @@ toolchain go1.26.8
 
 require (
 	github.com/danielgtaylor/huma/v2 v2.39.0
-	github.com/holdfast-dev/holdfast v0.0.0
-	github.com/holdfast-dev/holdfast/client v0.0.0
+	github.com/holdfast-dev/holdfast v0.1.0
+	github.com/holdfast-dev/holdfast/client v0.1.0
 	github.com/jackc/pgx/v5 v5.7.6
 	github.com/prometheus/client_golang v1.25.0
 	github.com/valyala/fasthttp v1.78.0

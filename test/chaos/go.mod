@@ -10,8 +10,8 @@ replace (
 )
 
 require (
-	github.com/holdfast-dev/holdfast v0.0.0
-	github.com/holdfast-dev/holdfast/client v0.0.0
+	github.com/holdfast-dev/holdfast v0.1.0
+	github.com/holdfast-dev/holdfast/client v0.1.0
 )
 
 require (

@@ -16,8 +16,8 @@ require (
 )
 
 require (
-	github.com/holdfast-dev/holdfast v0.0.0
-	github.com/holdfast-dev/holdfast/client v0.0.0
+	github.com/holdfast-dev/holdfast v0.1.0
+	github.com/holdfast-dev/holdfast/client v0.1.0
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/xdg-go/pbkdf2 v1.0.0 // indirect
 	github.com/xdg-go/scram v1.2.0 // indirect

@@ -9,7 +9,7 @@ replace (
 	github.com/holdfast-dev/holdfast/client => ../../client
 )
 
-require github.com/holdfast-dev/holdfast v0.0.0
+require github.com/holdfast-dev/holdfast v0.1.0
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
