@@ -34,14 +34,15 @@ type reportQuery struct {
 type reportBody struct {
 	EventID    string `json:"eventId"`
 	TotalSeats int64  `json:"totalSeats"`
-	countsBody
+	CountsBody
 	Offered    int64                `json:"offered" doc:"Seats that are offered to the waiting list."`
 	Waiting    int64                `json:"waiting" doc:"Entries of the waiting list that wait."`
 	Sections   []sectionCountsBody  `json:"sections,omitempty" nullable:"false" doc:"A lock counts with the seats whose places it names."`
 	Categories []categoryCountsBody `json:"categories,omitempty" nullable:"false"`
 }
 
-type countsBody struct {
+// CountsBody has numbers of seats by their state. It is exported because the document leaves out embedded types that are not.
+type CountsBody struct {
 	Available int64 `json:"available" doc:"The total without held, sold, blocked and offered seats, at least 0."`
 	Held      int64 `json:"held" doc:"Seats in ACTIVE locks that have not expired, without those offered."`
 	Sold      int64 `json:"sold"`
@@ -53,28 +54,28 @@ type sectionCountsBody struct {
 	Key      string `json:"key"`
 	Category string `json:"category" doc:"The section's own; its seats may have others."`
 	Total    int64  `json:"total"`
-	countsBody
+	CountsBody
 }
 
 type categoryCountsBody struct {
 	Key   string `json:"key"`
 	Total int64  `json:"total"`
-	countsBody
+	CountsBody
 }
 
-func newCountsBody(c holdfast.SeatCounts, oversold int64) countsBody {
-	return countsBody{Available: c.Available(), Held: c.Held, Sold: c.Sold, Blocked: c.Blocked, Oversold: oversold}
+func newCountsBody(c holdfast.SeatCounts, oversold int64) CountsBody {
+	return CountsBody{Available: c.Available(), Held: c.Held, Sold: c.Sold, Blocked: c.Blocked, Oversold: oversold}
 }
 
 func newReportBody(r holdfast.EventReport) reportBody {
 	return reportBody{
-		EventID: r.EventID.String(), TotalSeats: r.Total, countsBody: newCountsBody(r.SeatCounts, r.Oversold()),
+		EventID: r.EventID.String(), TotalSeats: r.Total, CountsBody: newCountsBody(r.SeatCounts, r.Oversold()),
 		Offered: r.Offered, Waiting: r.Waiting,
 		Sections: newBodies(r.Sections, func(s holdfast.SectionCounts) sectionCountsBody {
-			return sectionCountsBody{Key: s.Key, Category: s.Category, Total: s.Total, countsBody: newCountsBody(s.SeatCounts, s.Oversold())}
+			return sectionCountsBody{Key: s.Key, Category: s.Category, Total: s.Total, CountsBody: newCountsBody(s.SeatCounts, s.Oversold())}
 		}),
 		Categories: newBodies(r.Categories, func(c holdfast.CategoryCounts) categoryCountsBody {
-			return categoryCountsBody{Key: c.Key, Total: c.Total, countsBody: newCountsBody(c.SeatCounts, c.Oversold())}
+			return categoryCountsBody{Key: c.Key, Total: c.Total, CountsBody: newCountsBody(c.SeatCounts, c.Oversold())}
 		}),
 	}
 }
@@ -82,16 +83,16 @@ func newReportBody(r holdfast.EventReport) reportBody {
 // csv returns the rows of the report with a header. No value needs quotes.
 func (b reportBody) csv() []byte {
 	text := []byte("row,key,category,total,available,held,sold,blocked,oversold,offered,waiting\n")
-	row := func(kind, key, category string, total int64, c countsBody, more string) {
+	row := func(kind, key, category string, total int64, c CountsBody, more string) {
 		text = fmt.Appendf(text, "%s,%s,%s,%d,%d,%d,%d,%d,%d,%s\n",
 			kind, key, category, total, c.Available, c.Held, c.Sold, c.Blocked, c.Oversold, more)
 	}
-	row("event", b.EventID, "", b.TotalSeats, b.countsBody, fmt.Sprintf("%d,%d", b.Offered, b.Waiting))
+	row("event", b.EventID, "", b.TotalSeats, b.CountsBody, fmt.Sprintf("%d,%d", b.Offered, b.Waiting))
 	for _, s := range b.Sections {
-		row("section", s.Key, s.Category, s.Total, s.countsBody, ",")
+		row("section", s.Key, s.Category, s.Total, s.CountsBody, ",")
 	}
 	for _, c := range b.Categories {
-		row("category", c.Key, c.Key, c.Total, c.countsBody, ",")
+		row("category", c.Key, c.Key, c.Total, c.CountsBody, ",")
 	}
 	return text
 }

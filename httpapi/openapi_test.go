@@ -177,3 +177,21 @@ func TestOpenAPI_CustomersPartsComeFirst(t *testing.T) {
 		t.Errorf("the order is %v; customers may call %v", tags, forCustomers)
 	}
 }
+
+// A type that embeds another one is described with the fields of both.
+func TestOpenAPI_DescribesEmbeddedFields(t *testing.T) {
+	t.Parallel()
+	schemas := open(t).document().Components.Schemas
+	for name, fields := range map[string][]string{
+		"CreatedWebhook": {"id", "url", "types", "state", "secret"},
+		"Report":         {"eventId", "available", "held", "sold", "blocked", "oversold"},
+		"SectionCounts":  {"key", "available", "held", "sold", "blocked", "oversold"},
+		"CategoryCounts": {"key", "available", "held", "sold", "blocked", "oversold"},
+	} {
+		for _, field := range fields {
+			if _, isDescribed := schemas[name].Properties[field]; !isDescribed {
+				t.Errorf("%s has no field %s", name, field)
+			}
+		}
+	}
+}

@@ -23,7 +23,8 @@ const (
 	webhooksTag = "Webhooks"
 )
 
-type webhookBody struct {
+// WebhookBody is an endpoint. It is exported because the document leaves out embedded types that are not.
+type WebhookBody struct {
 	ID        string   `json:"id"`
 	URL       string   `json:"url"`
 	Types     []string `json:"types" nullable:"false"`
@@ -34,8 +35,8 @@ type webhookBody struct {
 	UpdatedAt string   `json:"updatedAt,omitempty" format:"date-time"`
 }
 
-func newWebhookBody(e webhooks.Endpoint) webhookBody {
-	return webhookBody{
+func newWebhookBody(e webhooks.Endpoint) WebhookBody {
+	return WebhookBody{
 		ID: e.ID.String(), URL: e.URL, Types: newBodies(e.Types, func(t string) string { return t }), EventID: formatID(e.EventID),
 		State: string(e.State), Reason: e.Reason, CreatedAt: formatTime(e.CreatedAt), UpdatedAt: formatTime(e.UpdatedAt),
 	}
@@ -43,7 +44,7 @@ func newWebhookBody(e webhooks.Endpoint) webhookBody {
 
 // createdWebhookBody is the only answer with an endpoint and its secret.
 type createdWebhookBody struct {
-	webhookBody
+	WebhookBody
 	Secret string `json:"secret,omitempty" doc:"Only the first answer has it. A repeat does not; rotate the secret then."`
 }
 
@@ -136,15 +137,15 @@ func (a *api) registerWebhookRoutes() {
 	}, config.ScopeAdmin, a.createWebhook)
 	route(a, huma.Operation{
 		OperationID: "list-webhooks", Method: http.MethodGet, Path: "/api/webhooks", Tags: tags, Summary: "List endpoints",
-	}, config.ScopeAdmin, func(ctx context.Context, in *PageQuery) (*list[webhookBody], error) {
+	}, config.ScopeAdmin, func(ctx context.Context, in *PageQuery) (*list[WebhookBody], error) {
 		endpoints, next, err := a.Webhooks.List(ctx, in.page())
 		return newList(endpoints, next, newWebhookBody), err
 	})
 	route(a, huma.Operation{
 		OperationID: "get-webhook", Method: http.MethodGet, Path: "/api/webhooks/{id}", Tags: tags, Summary: "Get an endpoint", Errors: notFound,
-	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[webhookBody], error) {
+	}, config.ScopeAdmin, func(ctx context.Context, in *PathID) (*found[WebhookBody], error) {
 		e, err := a.Webhooks.Get(ctx, parseID(in.ID))
-		return &found[webhookBody]{Body: newWebhookBody(e)}, err
+		return &found[WebhookBody]{Body: newWebhookBody(e)}, err
 	})
 	route(a, huma.Operation{
 		OperationID: "update-webhook", Method: http.MethodPatch, Path: "/api/webhooks/{id}", Tags: tags, Summary: "Change an endpoint",
@@ -204,7 +205,7 @@ func (a *api) createWebhook(ctx context.Context, in *newWebhook) (*created[creat
 	return newCreated("/api/webhooks/", e.ID, replayed, createdWebhookBody{newWebhookBody(e), secret}), err
 }
 
-func (a *api) updateWebhook(ctx context.Context, in *webhookUpdate) (*found[webhookBody], error) {
+func (a *api) updateWebhook(ctx context.Context, in *webhookUpdate) (*found[WebhookBody], error) {
 	u := webhooks.Update{URL: in.Body.URL.to}
 	if types := in.Body.Types.to; types != nil {
 		u.Types = *types
@@ -213,7 +214,7 @@ func (a *api) updateWebhook(ctx context.Context, in *webhookUpdate) (*found[webh
 		u.State = new(webhooks.State(*state))
 	}
 	e, err := a.Webhooks.Update(ctx, parseID(in.ID), u)
-	return &found[webhookBody]{Body: newWebhookBody(e)}, err
+	return &found[WebhookBody]{Body: newWebhookBody(e)}, err
 }
 
 func (a *api) rotateWebhookSecret(ctx context.Context, in *secretRotation) (*found[secretBody], error) {
