@@ -195,3 +195,11 @@ func TestOpenAPI_DescribesEmbeddedFields(t *testing.T) {
 		}
 	}
 }
+
+func TestDocument_IsWhatTheAPIServes(t *testing.T) {
+	t.Parallel()
+	got, err := httpapi.Document()
+	if want := open(t).call("GET", "/openapi.json", nil).raw; err != nil || string(got) != want {
+		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
+	}
+}
