@@ -45,7 +45,7 @@ func (c *cluster) newListClients(users []string) *clients {
 	}
 	cs := c.clientsOf(users, listHalls)
 	for n := range 5 {
-		e := &eventOnSale{total: 5, acceptsLate: n%2 == 0}
+		e := &eventOnSale{total: 3, acceptsLate: n%2 == 0}
 		fit, plan := client.WaitlistSkips, ""
 		switch n {
 		case 1:
@@ -247,11 +247,11 @@ func (g *generator) useOffer(ctx context.Context, request invocation, id, lock s
 	case 5:
 		book()
 		both(end(g.n, opDecline), end(g.n+1, opLeave))
-	case 6, 7: // it expires with its booking
+	case 6: // it expires with its booking
 		window := g.soon(200, 1500)
 		g.book(g.n, event, l, window)
 		delay(ctx, time.Until(timeOf(window))+randomMillis(g.rng, 0, 2000))
-	case 8, 9: // it is bought, and mostly given back later
+	case 7, 8, 9: // it is bought, and mostly given back later
 		if booking := g.book(g.n, event, l, inAnHour()); booking != "" {
 			g.confirm(g.listAPI(event), event, booking, 1)
 			if g.rng.IntN(4) > 0 {
