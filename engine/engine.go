@@ -18,7 +18,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"time"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/booking"
@@ -32,20 +31,6 @@ import (
 	"github.com/holdfast-dev/holdfast/users"
 )
 
-// Options configures Open. All fields but URI may be left empty.
-type Options struct {
-	URI      string // of a replica set or a mongos
-	Database string // "holdfast"
-	Log      *slog.Logger
-
-	LockDefaultTTL time.Duration // 10m
-	LockMaxTTL     time.Duration // 2h, from a lock's creation
-	PaymentMaxTTL  time.Duration // 24h, from a booking's creation
-	SweepBatch     int           // 500 documents in one transaction, at most 5000
-	// 0 means no limit.
-	MaxSeatsPerLock, MaxActiveLocksPerUser int64
-}
-
 // Engine is the inventory, the bookings and their expiry on one database.
 type Engine struct {
 	Users    *users.Service
@@ -53,33 +38,47 @@ type Engine struct {
 	Seats    *seats.Service
 	Bookings *booking.Service
 
-	core *core.Core
-	log  *slog.Logger
+	core    *core.Core
+	log     *slog.Logger
+	metrics metrics
 }
 
 // Open checks the options, connects, and makes missing indexes and validators. The error
 // says how to solve the problem.
-func Open(ctx context.Context, o Options) (*Engine, error) {
+func Open(ctx context.Context, o Options) (_ *Engine, err error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	c, err := core.Connect(ctx, core.Options{URI: o.URI, Log: o.Log, Collections: jobs.Collections(), Settings: core.Settings{
-		Database: o.Database, LockDefaultTTL: o.LockDefaultTTL, LockMaxTTL: o.LockMaxTTL, PaymentMaxTTL: o.PaymentMaxTTL,
-		SweepBatch: o.SweepBatch, MaxSeatsPerLock: o.MaxSeatsPerLock, MaxActiveLocksPerUser: o.MaxActiveLocksPerUser,
-	}})
+	e := &Engine{log: o.Log}
+	if e.metrics, err = newMetrics(o.Metrics); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			e.metrics.unregister(e.metrics.own)
+		}
+	}()
+	c, err := core.Connect(ctx, core.Options{
+		URI: o.URI, Client: o.Client, Log: o.Log, Clock: o.Clock, Collections: jobs.Collections(),
+		Observe: core.Observe(e.metrics.engine, jobs.Collections()...), Settings: o.settings(),
+	})
 	if err != nil {
 		return nil, err
 	}
-	_, err = core.EnsureSchema(ctx, c.DB, o.Log, collections()...)
-	if err != nil {
+	if _, err = core.EnsureSchema(ctx, c.DB, o.Log, collections()...); err != nil {
 		return nil, errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 	}
-	return &Engine{Users: c.Users, Plans: c.Plans, Seats: c.Seats, Bookings: c.Bookings, core: c, log: o.Log}, nil
+	e.Users, e.Plans, e.Seats, e.Bookings, e.core = c.Users, c.Plans, c.Seats, c.Bookings, c
+	return e, nil
 }
 
 // collections returns the collections that a worker has too.
 func collections() []mongodb.Collection { return slices.Concat(core.Collections(), jobs.Collections()) }
 
-// Close waits for commands in flight, at most until ctx ends, and disconnects.
-func (e *Engine) Close(ctx context.Context) error { return e.core.Close(ctx) }
+// Close waits for commands in flight, at most until ctx ends, and unregisters the metrics. It disconnects from MongoDB, unless
+// the client is the program's own (Options.Client): that one stays connected, and the program disconnects it after Close.
+func (e *Engine) Close(ctx context.Context) error {
+	e.metrics.unregister(e.metrics.own)
+	return e.core.Close(ctx)
+}
 
 // Sweep expires due locks and bookings. A program that does not call Run calls it about every minute.
 // Several sweeps may run at the same time, in any process. It neither numbers changes nor
@@ -99,7 +98,7 @@ func (e *Engine) Sweep(ctx context.Context) (expiry.Report, error) {
 // Recover expires stale locks and bookings, and compares each counter with its locks and
 // corrects it. Call it at the start.
 func (e *Engine) Recover(ctx context.Context) (recovery.Report, error) {
-	id := mongodb.NewRunID("recovery", mongodb.SystemTime())
+	id := mongodb.NewRunID("recovery", e.core.DB.Clock()())
 	if err := e.core.Corrupt.Load(ctx); err != nil { // the sums leave these out
 		return recovery.Report{}, err
 	}
@@ -133,6 +132,6 @@ func (e *Engine) Erase(ctx context.Context, user holdfast.ID, holder string) (ex
 }
 
 func (e *Engine) newRun(job holdfast.EndedBy) expiry.Run {
-	id := mongodb.NewRunID(string(job), mongodb.SystemTime())
+	id := mongodb.NewRunID(string(job), e.core.DB.Clock()())
 	return expiry.Run{Run: inventory.Run{By: job, ID: id}, Log: e.log.With(slog.String("correlationId", id), slog.String("job", string(job)))}
 }

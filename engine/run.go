@@ -44,7 +44,8 @@ const leaseTTL = 30 * time.Second
 //
 // Any number of processes may call it: one of those with the same Jobs is elected to run them, by leases in MongoDB,
 // and another one takes over if it dies. Where a worker of Holdfast runs, Run does some work twice, and harms nothing;
-// a worker also sends webhooks, which Run does not.
+// a worker also sends webhooks, which Run does not: their bodies are documents of the HTTP API, which this package does not
+// contain. Recover, which a worker does at its start, is for the program to call.
 //
 // An error before the start says which option is wrong and what to do. A run that fails is logged, and the next one goes
 // on.
@@ -53,7 +54,9 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) error {
 	if err != nil {
 		return err
 	}
-	list, err := o.choose((&core.Jobs{Core: e.core, JobSettings: settings}).List())
+	all := &core.Jobs{Core: e.core, JobSettings: settings}
+	all.Observe(e.metrics.engine)
+	list, err := o.choose(all.List())
 	if err != nil {
 		return err
 	}
@@ -63,6 +66,8 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) error {
 			return err
 		}
 	}
+	registry := prometheus.NewRegistry()
+	metrics := jobs.NewMetrics(registry)
 	host, _ := os.Hostname() // it is for display
 	terms := jobs.LeaseTerms{TTL: leaseTTL}
 	runner := jobs.New(jobs.Options{
@@ -70,8 +75,12 @@ func (e *Engine) Run(ctx context.Context, o RunOptions) error {
 		Leases: jobs.NewMongoLeases(e.core.DB, terms), Terms: terms,
 		// The leader of other jobs must not keep these from being run.
 		Leader:  jobs.LeaderLease + ":" + strings.Join(names, ","),
-		History: &jobs.History{DB: e.core.DB}, Metrics: jobs.NewMetrics(prometheus.NewRegistry()),
+		History: &jobs.History{DB: e.core.DB}, Metrics: metrics,
 	}, list...)
+	if err := e.metrics.register(registry); err != nil {
+		return err
+	}
+	defer e.metrics.unregister(registry)
 	var search sync.WaitGroup
 	search.Go(func() { e.core.Corrupt.Run(ctx) })
 	defer search.Wait()

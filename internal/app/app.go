@@ -7,20 +7,17 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/holdfast-dev/holdfast/booking"
 	"github.com/holdfast-dev/holdfast/httpapi"
 	"github.com/holdfast-dev/holdfast/internal/config"
 	"github.com/holdfast-dev/holdfast/internal/core"
 	"github.com/holdfast-dev/holdfast/internal/mongodb"
 	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/jobs"
-	"github.com/holdfast-dev/holdfast/seats/inventory"
 )
 
 // App is one process's services.
@@ -48,35 +45,13 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 	engine, err := core.Connect(ctx, core.Options{
 		URI: string(c.MongoDBURI), Settings: c.Engine(), Log: log, Clock: now, Monitor: telemetry.MongoDBTraces(),
 		WebhookAllowPrivate: c.WebhookAllowPrivate, Collections: jobs.Collections(),
-		Observe: core.Observer{
-			Database: mongodb.Observer{
-				Transaction: func(o mongodb.Outcome, attempts int) {
-					metrics.Transactions.WithLabelValues(string(o)).Inc()
-					metrics.Attempts.Observe(float64(attempts))
-				},
-				Orphans: func(n int) { metrics.OrphansEnded.Add(float64(n)) },
-			},
-			Bookings: booking.Observer{
-				Late: func(accepted bool) {
-					outcome := "refused"
-					if accepted {
-						outcome = "accepted"
-					}
-					metrics.LatePayments.WithLabelValues(outcome).Inc()
-				},
-				Duplicate: metrics.Duplicates.Inc,
-			},
-			Corrected: metrics.Corrections.Inc,
-			Corrupt:   func(found core.CorruptReport) { countCorrupt(metrics, found) },
-
-			Listed:       func(p inventory.Plan) { countEntries(metrics, p) },
-			MissedOffers: func(offers int) { metrics.MissedOffers.Add(float64(offers)) },
-		},
+		Observe: core.Observe(metrics.Engine, jobs.Collections()...),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics, work: newWork(engine, c, metrics)}
+	a := &App{Core: engine, Config: c, Log: log, Metrics: metrics, work: &core.Jobs{Core: engine, JobSettings: c.Jobs()}}
+	a.work.Observe(metrics.Engine)
 	a.findings = newKeptFindings(now, a.find)
 	metrics.RegisterMongoDB(a.mongoDBIsUp)
 	if telemetry.IsTerminal(os.Stderr) {
@@ -88,15 +63,6 @@ func Connect(ctx context.Context, c *config.Config, log *slog.Logger) (*App, err
 		return nil, errors.Join(err, a.Close(context.WithoutCancel(ctx)))
 	}
 	return a, nil
-}
-
-// countCorrupt sets the gauges of the corrupt documents.
-func countCorrupt(metrics *telemetry.Metrics, found core.CorruptReport) {
-	for _, c := range slices.Concat(core.Collections(), jobs.Collections()) {
-		if c.Schema != nil {
-			metrics.Corrupt.WithLabelValues(c.Name).Set(float64(len(found.Of(c.Name))))
-		}
-	}
 }
 
 // openJobs opens the lease store and creates the runner of jobs, and logs which store it is.

@@ -30,7 +30,9 @@ import (
 type Options struct {
 	Settings
 
-	URI     string // of a replica set or a mongos
+	URI string // of a replica set or a mongos
+	// Client is used instead of URI. Close does not disconnect it.
+	Client  *mongodb.Client
 	Log     *slog.Logger
 	Clock   mongodb.Clock
 	Monitor *event.CommandMonitor
@@ -91,16 +93,17 @@ type Core struct {
 // nothing. It fails with ErrLaterSchema if a later version has made the schema. The error says how to solve the
 // problem.
 func Connect(ctx context.Context, o Options) (*Core, error) {
-	if o.URI == "" {
+	switch {
+	case o.URI != "" && o.Client != nil:
+		return nil, errors.New("the URI and the client are both set: leave one of them out")
+	case o.URI == "" && o.Client == nil:
 		return nil, errors.New("the URI is not set: set it to a replica set or a mongos, such as mongodb://localhost:27017/?replicaSet=rs0")
 	}
 	o = o.withDefaults()
 	if err := o.Check(nil); err != nil {
 		return nil, err
 	}
-	db, err := mongodb.Connect(ctx, o.URI, o.Database, mongodb.Options{
-		Log: o.Log, Clock: o.Clock, Monitor: o.Monitor, Observe: o.Observe.Database,
-	})
+	db, err := o.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +111,14 @@ func Connect(ctx context.Context, o Options) (*Core, error) {
 		return nil, errors.Join(err, db.Close(context.WithoutCancel(ctx)))
 	}
 	return New(db, o), nil
+}
+
+func (o Options) connect(ctx context.Context) (*mongodb.DB, error) {
+	options := mongodb.Options{Log: o.Log, Clock: o.Clock, Monitor: o.Monitor, Observe: o.Observe.Database}
+	if o.Client != nil {
+		return mongodb.Use(ctx, o.Client, o.Database, options)
+	}
+	return mongodb.Connect(ctx, o.URI, o.Database, options)
 }
 
 // New opens the engine on a connected database.

@@ -22,7 +22,7 @@ func (db *DB) MemberClocks(ctx context.Context, uri string) (clocks []MemberCloc
 	var hello struct {
 		Hosts []string `bson:"hosts"`
 	}
-	if err := db.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello); err != nil {
+	if err := db.hello(ctx, &hello); err != nil {
 		return nil, err
 	}
 	for _, host := range hello.Hosts {

@@ -23,6 +23,7 @@ import (
 type DB struct {
 	*mongo.Database
 	client  *mongo.Client
+	ownsIt  bool // Close disconnects the client
 	appName string
 	log     *slog.Logger
 	clock   Clock
@@ -51,12 +52,15 @@ type Observer struct {
 	Orphans     func(ended int)
 }
 
-// Options are the options of Connect. Observe and CommitTimeout may be left empty.
+// Client is the driver's client, for packages that must not read or write documents themselves.
+type Client = mongo.Client
+
+// Options are the options of Connect and Use. Observe and CommitTimeout may be left empty.
 type Options struct {
 	Log     *slog.Logger
 	Clock   Clock
 	Observe Observer
-	// Monitor observes every command. It may be nil.
+	// Monitor observes every command of Connect's client. It may be nil.
 	Monitor *event.CommandMonitor
 	// CommitTimeout bounds the retries of a commit whose outcome is unknown. If it is 0, commitTimeout applies.
 	CommitTimeout time.Duration
@@ -74,65 +78,89 @@ func clientOptions(uri string) *options.ClientOptions {
 	return o.ApplyURI(uri)
 }
 
+// databaseOptions are those of every database that this package opens. A client may be the program's, so nothing may depend on
+// its options: it may read from secondaries, acknowledge writes before the majority has them, and decode in its own way.
+func databaseOptions() *options.DatabaseOptionsBuilder {
+	return options.Database().SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Majority()).
+		SetWriteConcern(writeconcern.Majority()).SetRegistry(registry).SetBSONOptions(&options.BSONOptions{})
+}
+
+// AppName is the name by which EndOrphans recognizes the connections of a database's processes.
+func AppName(database string) string { return "holdfast:" + database }
+
 // Connect opens the database and checks that the server can run transactions. The error says what to do; it never
 // contains the password of the URI.
 func Connect(ctx context.Context, uri, database string, o Options) (*DB, error) {
-	appName := "holdfast:" + database
-	opts := clientOptions(uri).
-		SetAppName(appName).
-		SetReadPreference(readpref.Primary()).
-		SetReadConcern(readconcern.Majority()).
-		SetWriteConcern(writeconcern.Majority()).
-		SetMonitor(o.Monitor).
-		SetRegistry(registry)
-	client, err := mongo.Connect(opts)
+	client, err := mongo.Connect(clientOptions(uri).SetAppName(AppName(database)).SetMonitor(o.Monitor))
 	if err != nil {
 		// The parser's own message may quote the password, so it is dropped.
 		return nil, errors.New("MONGODB_URI is not a valid connection string: " +
 			"its form is mongodb://host:port/?replicaSet=name; check its scheme, hosts and options")
 	}
-	if err := checkServer(ctx, client); err != nil {
-		return nil, errors.Join(err, client.Disconnect(context.WithoutCancel(ctx)))
+	db := open(client, database, o)
+	db.ownsIt = true
+	if err := db.checkServer(ctx, "MONGODB_URI"); err != nil {
+		return nil, errors.Join(err, db.Close(context.WithoutCancel(ctx)))
 	}
-	return &DB{
-		Database: client.Database(database), client: client, appName: appName,
-		log: o.Log, clock: o.Clock, observe: o.Observe,
-		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
-	}, nil
+	return db, nil
 }
 
-func checkServer(ctx context.Context, client *mongo.Client) error {
+// Use is Connect with a client of the caller, whatever its options are. Close does not disconnect it.
+func Use(ctx context.Context, client *mongo.Client, database string, o Options) (*DB, error) {
+	db := open(client, database, o)
+	return db, db.checkServer(ctx, "the client's URI")
+}
+
+func open(client *mongo.Client, database string, o Options) *DB {
+	return &DB{
+		Database: client.Database(database, databaseOptions()), client: client, appName: AppName(database),
+		log: o.Log, clock: o.Clock, observe: o.Observe,
+		commitTimeout: cmp.Or(o.CommitTimeout, commitTimeout),
+	}
+}
+
+// checkServer checks that the server can run transactions. uri is the name of the setting that names the server.
+func (db *DB) checkServer(ctx context.Context, uri string) error {
 	var hello struct {
 		SetName   string `bson:"setName"`
 		Msg       string `bson:"msg"`
 		IsReplica bool   `bson:"isreplicaset"` // without a configuration
 	}
-	err := client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	err := db.hello(ctx, &hello)
 	if hello.IsReplica || err != nil && strings.Contains(err.Error(), "RSGhost") { // as the driver calls such a server
-		return errors.New("MONGODB_URI names a member of a replica set that was not initiated, or that it was removed from: in mongosh, run " +
+		return errors.New(uri + " names a member of a replica set that was not initiated, or that it was removed from: in mongosh, run " +
 			`rs.initiate({_id: "SET", members: [{_id: 0, host: "HOST:PORT"}]}) once, with the name of --replSet and each member ` +
 			"as this machine reaches it")
 	}
 	if err != nil {
-		return fmt.Errorf("MONGODB_URI: no primary answers; start MongoDB, or check host, port and credentials: %w", err)
+		return fmt.Errorf("%s: no primary answers; start MongoDB, or check host, port and credentials: %w", uri, err)
 	}
 	if hello.SetName == "" && hello.Msg != "isdbgrid" { // neither a replica set nor a mongos
-		return errors.New("MONGODB_URI names a standalone server, which has no transactions: " +
+		return errors.New(uri + " names a standalone server, which has no transactions: " +
 			"start mongod with --replSet and initiate it (a set of one is enough), or use scripts/run or docker compose up")
 	}
 	return nil
 }
 
-// Close ends all connections.
-func (db *DB) Close(ctx context.Context) error { return db.client.Disconnect(ctx) }
+// hello asks a primary for its role, its clock and its members.
+func (db *DB) hello(ctx context.Context, into any) error {
+	return db.client.Database("admin", databaseOptions()).RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(into)
+}
+
+// Close ends all connections of a client that Connect has made.
+func (db *DB) Close(ctx context.Context) error {
+	if !db.ownsIt {
+		return nil
+	}
+	return db.client.Disconnect(ctx)
+}
 
 // Ping returns nil if a primary answers and accepts writes.
 func (db *DB) Ping(ctx context.Context) error {
 	var hello struct {
 		Writable bool `bson:"isWritablePrimary"`
 	}
-	err := db.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
-	if err != nil {
+	if err := db.hello(ctx, &hello); err != nil {
 		return err
 	}
 	if !hello.Writable {
@@ -146,7 +174,7 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	var hello struct {
 		LocalTime time.Time `bson:"localTime"`
 	}
-	err := db.client.Database("admin").RunCommand(ctx, bson.D{{Key: "hello", Value: 1}}).Decode(&hello)
+	err := db.hello(ctx, &hello)
 	return hello.LocalTime.UTC(), err
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
 )
 
@@ -74,9 +73,9 @@ func (db *DB) TransactionLifetime(ctx context.Context) time.Duration {
 	return defaultLifetime
 }
 
-// admin is for $currentOp, which MongoDB refuses under a client-wide majority read concern.
+// admin is for $currentOp, which MongoDB refuses under the majority read concern.
 func (db *DB) admin() *mongo.Database {
-	return db.client.Database("admin", options.Database().SetReadConcern(readconcern.Local()))
+	return db.client.Database("admin", databaseOptions().SetReadConcern(readconcern.Local()))
 }
 
 // endOrphansQuietly is for a transaction that keeps meeting conflicts. It only logs errors, and skips the search if

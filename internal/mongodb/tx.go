@@ -12,6 +12,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
 	"go.mongodb.org/mongo-driver/v2/mongo/readconcern"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 	"go.mongodb.org/mongo-driver/v2/x/bsonx/bsoncore"
 
@@ -217,7 +218,7 @@ func (db *DB) attempt(ctx context.Context, session *mongo.Session, fn func(conte
 		return false, err
 	}
 	err = session.StartTransaction(options.Transaction().
-		SetReadConcern(readconcern.Snapshot()).SetWriteConcern(writeconcern.Majority()))
+		SetReadPreference(readpref.Primary()).SetReadConcern(readconcern.Snapshot()).SetWriteConcern(writeconcern.Majority()))
 	if err != nil {
 		return false, err
 	}

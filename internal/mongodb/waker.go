@@ -8,6 +8,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
 	"go.mongodb.org/mongo-driver/v2/mongo/options"
+	"go.mongodb.org/mongo-driver/v2/mongo/readpref"
 )
 
 const (
@@ -92,7 +93,7 @@ func (db *DB) lastWrite(ctx context.Context) (ReadTime, error) {
 		return ReadTime{}, err
 	}
 	defer session.EndSession(ctx)
-	if err := db.client.Ping(mongo.NewSessionContext(ctx, session), nil); err != nil {
+	if err := db.client.Ping(mongo.NewSessionContext(ctx, session), readpref.Primary()); err != nil {
 		return ReadTime{}, err
 	}
 	return operationTime(session)
