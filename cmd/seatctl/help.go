@@ -27,7 +27,14 @@ var settingsOf = map[string][]string{
 // printHelp prints a command's own flags, then those of every command, then the settings that
 // the command uses. Every setting is accepted by every command, because all have one environment.
 func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
-	command := ctx.Selected()
+	groupFlags(ctx.Model.Flags, ctx.Selected())
+	options.FlagsLast = true
+	return kong.DefaultHelpPrinter(options, ctx)
+}
+
+// groupFlags puts the flags of every command into groups, and hides the settings that a command, or nil for all, does not use.
+func groupFlags(flags []*kong.Flag, chosen *kong.Node) {
+	command := chosen
 	for command != nil && command.Parent != nil && command.Parent.Parent != nil {
 		command = command.Parent
 	}
@@ -36,12 +43,12 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 		used = settingsOf[command.Name]
 	}
 	used = append([]string{"MONGODB_*"}, used...)
-	if isOffline(ctx.Selected()) {
+	if isOffline(chosen) {
 		used = nil
 	}
 	general := &kong.Group{Key: "general", Title: "Flags of every command:"}
 	settings := &kong.Group{Key: "settings", Title: "Settings:"}
-	for _, flag := range ctx.Model.Flags {
+	for _, flag := range flags {
 		if len(flag.Envs) == 0 {
 			flag.Group = general
 			continue
@@ -52,8 +59,6 @@ func printHelp(options kong.HelpOptions, ctx *kong.Context) error {
 			return matched && err == nil
 		})
 	}
-	options.FlagsLast = true
-	return kong.DefaultHelpPrinter(options, ctx)
 }
 
 // isOffline reports whether a command, or each command of a group, uses no settings.

@@ -48,6 +48,7 @@ func TestHelp_ListsOnlyTheSettingsOfTheCommand(t *testing.T) {
 		"plans import": database,
 		"plans export": database,
 		"import":       database,
+		"completion":   {},
 		"jobs": with(leases, "LOCK_EXPIRY_INTERVAL", "BOOKING_EXPIRY_INTERVAL", "RECONCILE_INTERVAL",
 			"ENDED_RETENTION"),
 		"doctor": with(leases, "LOCK_EXPIRY_INTERVAL", "LOCK_EXPIRY_MAX_DURATION", "BOOKING_EXPIRY_MAX_DURATION",

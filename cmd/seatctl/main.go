@@ -44,6 +44,9 @@ type commands struct {
 	Plans     plansCmd   `cmd:"" help:"Check, import and export seating plans."`
 	Export    exportCmd  `cmd:"" help:"Write all events, without their locks and bookings, as JSON lines."`
 	Import    importCmd  `cmd:"" help:"Create events from JSON lines. Events that exist already are not changed."`
+
+	Completion completionCmd `cmd:"" help:"Print a script that completes command lines in a shell: bash, zsh or fish."`
+	Complete   completeCmd   `cmd:"" hidden:"" passthrough:""`
 }
 
 // command is a command of seatctl. code is the exit code if err is nil.

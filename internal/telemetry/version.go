@@ -2,7 +2,7 @@ package telemetry
 
 import "runtime/debug"
 
-// release is the version of a release. scripts/release sets it from the tag:
+// release is the version of a release. .goreleaser.yaml sets it from the tag:
 //
 //	go build -ldflags "-X github.com/holdfast-dev/holdfast/internal/telemetry.release=v1.2.3"
 var release string
@@ -12,13 +12,25 @@ func Version() string {
 	if release != "" {
 		return release
 	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return devel
+	}
+	return versionOf(info)
+}
+
+const devel = "devel"
+
+// versionOf returns the version that go install MODULE@VERSION notes. A build in a checkout has its commit.
+func versionOf(info *debug.BuildInfo) string {
 	const shortCommit = 12 // characters
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, setting := range info.Settings {
-			if setting.Key == "vcs.revision" && len(setting.Value) > shortCommit {
-				return "devel-" + setting.Value[:shortCommit]
-			}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" && len(setting.Value) > shortCommit {
+			return devel + "-" + setting.Value[:shortCommit]
 		}
 	}
-	return "devel"
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return devel
 }
