@@ -1,0 +1,284 @@
+// The calls of the API: one method for each operation of its OpenAPI document, under the operation's name.
+
+import type { HoldfastChange } from "./changes.js";
+import type {
+  Audit, Availability, Blocked, Booking, BookingChange, Charge, ConvertedPlan, CreatedWebhook, Delivery, Erased, ErasureOfHolder, Event,
+  EventSummary, EventUpdate, FreedLease, Health, JobList, Lock, LockExtension, NewBooking, NewEvent, NewLock, NewPart, NewSale,
+  NewSeatingPlan, NewUser, NewWaitlistEntry, NewWebhook, Overview, Payment, PaymentWindow, RefundReference, RefundsDue, Replay, Report,
+  Run, Sales, Search, Seat, SeatList, SeatMap, SeatingPlan, SeatingPlanPlan, SeatingPlanSummary, Secret, SecretRotation, ShopChange,
+  Survey, Transfer, User, UserUpdate, VenueMap, WaitlistEntry, Webhook, WebhookReplay, WebhookTest, WebhookUpdate, Wish, operations,
+} from "./openapi.js";
+import { List, maxPageSize, type Page } from "./pages.js";
+import { follow, type StreamOptions } from "./streams.js";
+import { Transport, type Answer, type CallOptions, type Options, type Query, type Request } from "./transport.js";
+
+/** QueryOf is what an operation may be asked by. */
+export type QueryOf<O extends keyof operations> = NonNullable<operations[O]["parameters"]["query"]>;
+
+/** AvailabilityMessage and SeatsMessage are those of streams. */
+export type AvailabilityMessage = { event: "availability"; id: string; data: Availability } | Reset;
+export type SeatsMessage = Exclude<operations["stream-seats"]["responses"][200]["content"]["text/event-stream"][number], { event: "reset" }> | Reset;
+/** Reset says to forget what came before: messages were missed, and everything follows again. */
+export interface Reset { event: "reset"; data: Record<string, never> }
+
+/** Kept is an answer to a request with an idempotency key; replayed is true if an earlier request was carried out. */
+export type Kept<T> = T & { readonly replayed: boolean };
+
+/** HeldMap is a map of seats that getSeats can refresh. */
+export type HeldMap = SeatMap & { readonly etag: string };
+
+/** RawOptions are those of a request to any route. */
+export interface RawOptions extends CallOptions { query?: Query; body?: unknown; headers?: Readonly<Record<string, string>> }
+
+type Flags = Omit<Request, "method" | "path">;
+
+/**
+ * Holdfast calls one API. Calls are retried where that is safe; see the README. A refusal is a HoldfastError with a code.
+ * Times are texts of RFC 3339, such as `new Date().toISOString()`.
+ */
+export class Holdfast {
+  #transport: Transport;
+  #event: string | undefined; // in the paths of locks and bookings
+
+  /** baseUrl is such as https://tickets.example; the API is below its /api. */
+  constructor(baseUrl: string, options: Options = {}) {
+    this.#transport = new Transport(baseUrl, options);
+  }
+
+  /**
+   * inEvent returns a client that names an event in the paths of its calls on locks and bookings, so that a load balancer
+   * sends all of an event's requests to one process, which is faster. To it, a lock or a booking of another event is
+   * LOCK_NOT_FOUND or BOOKING_NOT_FOUND. acquireLock and createBooking name the event of their request in any case.
+   */
+  inEvent(eventId: string): Holdfast {
+    const client = new Holdfast("");
+    client.#transport = this.#transport;
+    client.#event = eventId;
+    return client;
+  }
+
+  // Users and holders
+
+  createUser(user: NewUser, options?: CallOptions): Promise<Kept<User>> { return this.#once("POST", "/api/users", user, options); }
+  getUser(id: string, options?: CallOptions): Promise<User> { return this.#get(path`/api/users/${id}`, {}, options); }
+  /** findUser finds a user by email address, in any case. */
+  async findUser(query: { email: string }, options?: CallOptions): Promise<User | undefined> {
+    return (await this.#get<Page<User>>("/api/users", query, options)).items[0];
+  }
+  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> { return this.#patch(path`/api/users/${id}`, change, options); }
+  /** eraseUser erases what is known about a user, for good. After an unknown outcome the same call continues. */
+  eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#post(path`/api/users/${id}/erase`, undefined, options); }
+  eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#post("/api/holders/erase", holder, options); }
+
+  // Events
+
+  createEvent(event: NewEvent, options?: CallOptions): Promise<Kept<Event>> { return this.#once("POST", "/api/events", event, options); }
+  getEvent(id: string, options?: CallOptions): Promise<Event> { return this.#get(path`/api/events/${id}`, {}, options); }
+  listEvents(query?: QueryOf<"list-events">, options?: CallOptions): List<Event> { return this.list("/api/events", query, options); }
+  updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> { return this.#patch(path`/api/events/${id}`, change, options); }
+  /** deleteEvent fails with EVENT_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
+  deleteEvent(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/events/${id}`, {}, options); }
+  /** cancelEvent cancels an event for good, and returns the run that ends its locks and bookings. */
+  cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
+  getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#get(path`/api/events/${id}/report`, {}, options); }
+  /** streamEvent yields the state of an event, first and after each change. It connects again when it is cut, and resumes. */
+  streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
+    return follow(this.#transport, path`/api/events/${id}/stream`, {}, options);
+  }
+
+  // Plans and seats
+
+  /** createSeatingPlan creates a plan. One that was read can be created elsewhere. */
+  createSeatingPlan(plan: NewSeatingPlan | SeatingPlan, options?: CallOptions): Promise<Kept<SeatingPlanSummary>> {
+    const { id: _, createdAt: __, ...body } = plan as SeatingPlan;
+    return this.#once("POST", "/api/seating-plans", body, options, { isPlan: true });
+  }
+  /** getSeatingPlan returns a plan written out. It never changes, so it can be kept. */
+  getSeatingPlan(id: string, query?: QueryOf<"get-seating-plan">, options?: CallOptions): Promise<SeatingPlan> {
+    return this.#call("GET", path`/api/seating-plans/${id}`, { query, isPlan: true }, options);
+  }
+  listSeatingPlans(query?: QueryOf<"list-seating-plans">, options?: CallOptions): List<SeatingPlanSummary> { return this.list("/api/seating-plans", query, options); }
+  /** getSeats returns the seats that are taken; `previous` itself if nothing has changed since it was read by the same query. */
+  async getSeats(eventId: string, query: QueryOf<"get-seats"> = {}, options?: CallOptions & { previous?: HeldMap }): Promise<HeldMap> {
+    const headers = options?.previous?.etag ? { "If-None-Match": options.previous.etag } : undefined;
+    const answer = await this.#send("GET", path`/api/events/${eventId}/seats`, { query, headers }, options);
+    if (answer.status === 304 && options?.previous) return options.previous;
+    return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "" };
+  }
+  getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> { return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options); }
+  blockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> { return this.#post(path`/api/events/${eventId}/seats/block`, seats, options); }
+  unblockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> { return this.#post(path`/api/events/${eventId}/seats/unblock`, seats, options); }
+  /** streamSeats yields the free seats of all sections, and the seats of those in `section`, as streamEvent does. */
+  streamSeats(eventId: string, query: QueryOf<"stream-seats"> = {}, options?: StreamOptions): AsyncGenerator<SeatsMessage, void, void> {
+    return follow(this.#transport, path`/api/events/${eventId}/seats/stream`, query, options);
+  }
+
+  // Locks
+
+  /** acquireLock locks seats: `seats`, `seatIds`, `bestAvailable`, or `section` with `seats`. */
+  acquireLock(lock: NewLock, options?: CallOptions): Promise<Kept<Lock>> {
+    return this.#once("POST", path`/api/events/${lock.eventId}/locks`, lock, options);
+  }
+  getLock(id: string, options?: CallOptions): Promise<Lock> { return this.#get(path`/api/locks/${id}`, {}, options); }
+  listLocks(query?: QueryOf<"list-locks">, options?: CallOptions): List<Lock> { return this.list("/api/locks", query, options); }
+  updateLock(id: string, change: ShopChange, options?: CallOptions): Promise<Lock> { return this.#patch(this.#in(path`/locks/${id}`), change, options); }
+  /** extendLock moves the expiry to a later time. It never shortens the lock. */
+  extendLock(id: string, until: LockExtension, options?: CallOptions): Promise<Lock> { return this.#post(this.#in(path`/locks/${id}/extend`), until, options); }
+  /** changeSeats replaces the seats of a lock: all of the wish, or the lock stays as it is. */
+  changeSeats(id: string, wish: Wish, options?: CallOptions): Promise<Lock> { return this.#call("PUT", this.#in(path`/locks/${id}/seats`), { body: wish }, options); }
+  /** releaseLock releases a lock, and cancels its open booking. */
+  releaseLock(id: string, options?: CallOptions): Promise<Lock> { return this.#call("DELETE", this.#in(path`/locks/${id}`), {}, options); }
+
+  // Bookings
+
+  /** createBooking books the seats of a lock. If the lock has a booking, it returns that one. */
+  createBooking(booking: NewBooking, options?: CallOptions): Promise<Booking> { return this.#post(path`/api/events/${booking.eventId}/bookings`, booking, options); }
+  getBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#get(this.#in(path`/bookings/${id}`), {}, options); }
+  listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> { return this.list("/api/bookings", query, options); }
+  updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> { return this.#patch(this.#in(path`/bookings/${id}`), change, options); }
+  /** payBooking opens the payment window of an INITIATED booking. */
+  payBooking(id: string, window: PaymentWindow, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/pay`), window, options); }
+  /** confirmBooking asserts that the charge was taken or authorised: the seats are sold. If the error has a `payment`, refund it. */
+  confirmBooking(id: string, charge: Charge = {}, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/confirm`), charge, options); }
+  cancelBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/cancel`), undefined, options); }
+  /** changeBookingSeats gives back, exchanges or adds seats after the sale: all of the wish, or nothing changes. */
+  changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Kept<Booking>> {
+    return this.#once("PUT", this.#in(path`/bookings/${id}/seats`), change, options);
+  }
+  /** transferBooking gives a CONFIRMED booking to another customer. */
+  transferBooking(id: string, to: Transfer, options?: CallOptions): Promise<Kept<Booking>> {
+    return this.#once("POST", this.#in(path`/bookings/${id}/transfer`), to, options);
+  }
+  /** sellSeats sells at once, such as at a counter: it returns a CONFIRMED booking. */
+  sellSeats(eventId: string, sale: NewSale, options?: CallOptions): Promise<Kept<Booking>> {
+    return this.#once("POST", path`/api/events/${eventId}/sales`, sale, options);
+  }
+
+  // Payments
+
+  getPayment(id: string, options?: CallOptions): Promise<Payment> { return this.#get(path`/api/payments/${id}`, {}, options); }
+  listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> { return this.list("/api/payments", query, options); }
+  /** refundPayment records that a payment that is REFUND_DUE was refunded or voided. */
+  refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> { return this.#post(path`/api/payments/${id}/refunded`, refund, options); }
+  /** refundPart makes a part of a payment due for refund. */
+  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Kept<Payment>> { return this.#once("POST", path`/api/payments/${id}/refunds`, part, options); }
+  /** notePartRefunded records that a part was refunded. */
+  notePartRefunded(id: string, refundId: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
+    return this.#post(path`/api/payments/${id}/refunds/${refundId}/refunded`, refund, options);
+  }
+
+  // Waiting list
+
+  /** joinWaitlist returns the customer's open entry, if it has the same wish. */
+  joinWaitlist(eventId: string, entry: NewWaitlistEntry, options?: CallOptions): Promise<WaitlistEntry> { return this.#post(path`/api/events/${eventId}/waitlist`, entry, options); }
+  getWaitlistEntry(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#get(path`/api/waitlist/${id}`, {}, options); }
+  listWaitlist(eventId: string, query?: QueryOf<"list-waitlist">, options?: CallOptions): List<WaitlistEntry> { return this.list(path`/api/events/${eventId}/waitlist`, query, options); }
+  /** declineOffer gives an offer back. */
+  declineOffer(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#post(path`/api/waitlist/${id}/decline`, undefined, options); }
+  /** leaveWaitlist ends an entry that waits, or gives its offer back. */
+  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options); }
+
+  // Changes and webhooks
+
+  /** listChanges lists committed changes, oldest first. Keep the last page's token (`pages()`), and continue with it as pageToken. */
+  listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> { return this.list("/api/changes", query, options); }
+  /** createWebhook creates an endpoint. Without `secret` in the answer an earlier attempt has created it: rotate the secret. */
+  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Kept<CreatedWebhook>> { return this.#once("POST", "/api/webhooks", webhook, options); }
+  getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
+  listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> { return this.list("/api/webhooks", query, options); }
+  updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> { return this.#patch(path`/api/webhooks/${id}`, change, options); }
+  /** deleteWebhook fails with WEBHOOK_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
+  deleteWebhook(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/webhooks/${id}`, {}, options); }
+  /** rotateWebhookSecret makes a new secret. After an unknown outcome there may be one that was not returned: call it again. */
+  rotateWebhookSecret(id: string, rotation: SecretRotation = {}, options?: CallOptions): Promise<Secret> {
+    return this.#call("POST", path`/api/webhooks/${id}/rotate-secret`, { body: rotation, isOnce: true }, options);
+  }
+  /** testWebhook sends an endpoint one event of the type holdfast.webhook.test, also if it is disabled. */
+  testWebhook(id: string, options?: CallOptions): Promise<WebhookTest> {
+    return this.#call("POST", path`/api/webhooks/${id}/test`, { isOnce: true, isLong: true }, options);
+  }
+  listDeliveries(id: string, query?: QueryOf<"list-deliveries">, options?: CallOptions): List<Delivery> { return this.list(path`/api/webhooks/${id}/deliveries`, query, options); }
+  /** replayWebhook delivers past changes again. After 5000 continue with a later `since`. */
+  replayWebhook(id: string, replay: WebhookReplay = {}, options?: CallOptions): Promise<Replay> {
+    return this.#call("POST", path`/api/webhooks/${id}/replay`, { body: replay, isLong: true }, options);
+  }
+
+  // Operators
+
+  listJobs(options?: CallOptions): Promise<JobList> { return this.#get("/api/admin/jobs", {}, options); }
+  /** runJob runs a job now. It returns the run when it ends, or after 25 s. */
+  runJob(job: string, options?: CallOptions): Promise<Run> { return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isOnce: true, isLong: true }, options); }
+  listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> { return this.list(path`/api/admin/jobs/${job}/runs`, query, options); }
+  freeLease(job: string, options?: CallOptions): Promise<FreedLease> { return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options); }
+  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> { return this.#get("/api/admin/overview", query, options); }
+  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
+  getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> { return this.#get(path`/api/admin/events/${id}/sales`, query, options); }
+  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> { return this.#get(path`/api/admin/events/${id}/seats`, {}, options); }
+  refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
+  search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
+  getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }
+  getSurvey(options?: CallOptions): Promise<Survey> { return this.#get("/api/admin/survey", {}, options); }
+  listAudit(query?: QueryOf<"list-audit">, options?: CallOptions): List<Audit> { return this.list("/api/admin/audit", query, options); }
+  /** convertSeatingPlan reads a file with a plan, as JSON or as the text of a CSV file, and creates nothing. */
+  convertSeatingPlan(file: SeatingPlanPlan | string, query?: QueryOf<"convert-seating-plan">, options?: CallOptions): Promise<ConvertedPlan> {
+    return this.#call("POST", "/api/admin/seating-plans/convert", { body: file, query, isPlan: true }, options);
+  }
+
+  // Any route
+
+  /**
+   * request sends a request to any route, and returns the body: JSON, or a text. GET, PUT, DELETE, and requests with the header
+   * Idempotency-Key are retried as other calls are; others only if they were certainly not executed.
+   */
+  async request<T = unknown>(method: string, path: string, { query, body, headers, ...options }: RawOptions = {}): Promise<T> {
+    if (!/^\/(?!\/)/.test(path)) throw new TypeError("The path of a request must begin with one slash, such as /api/locks.");
+    const isOnce = (method === "POST" || method === "PATCH") && !Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "idempotency-key");
+    return this.#call(method, path, { query, body, headers, isOnce, isPlan: true }, options);
+  }
+
+  /** list iterates over a list by its path, such as /api/locks. */
+  list<T = unknown>(path: string, query: Query = {}, options?: CallOptions): List<T> {
+    const read = (pageToken: string | undefined): Promise<Page<T>> => this.#get(path, { pageSize: maxPageSize, ...query, pageToken }, options);
+    return new List(read, typeof query["pageToken"] === "string" ? query["pageToken"] : undefined);
+  }
+
+  #get<T>(path: string, query: Query = {}, options?: CallOptions): Promise<T> { return this.#call("GET", path, { query }, options); }
+  #post<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("POST", path, { body }, options); }
+  // Another caller may have changed the same since, so a PATCH is not repeated unless it was certainly not executed.
+  #patch<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("PATCH", path, { body, isOnce: true }, options); }
+
+  // #once sends a request with an idempotency key, so that its repetitions have one effect.
+  async #once<T>(
+    method: string, path: string, request: object, options?: CallOptions, flags: Flags = {},
+  ): Promise<Kept<T>> {
+    const body: { idempotencyKey?: string | null } = { ...request };
+    body.idempotencyKey ??= newKey();
+    const answer = await this.#send(method, path, { ...flags, body }, options);
+    return { ...answer.body as T, replayed: answer.headers.get("Idempotent-Replayed") === "true" };
+  }
+
+  async #call<T>(method: string, path: string, flags: Flags, options?: CallOptions): Promise<T> {
+    return (await this.#send(method, path, flags, options)).body as T;
+  }
+
+  #send(method: string, path: string, flags: Flags, options?: CallOptions): Promise<Answer> {
+    return this.#transport.call({ ...flags, method, path }, options);
+  }
+
+  // #in is the path of a lock or a booking, below the client's event if there is one.
+  #in(rest: string): string { return this.#event === undefined ? `/api${rest}` : path`/api/events/${this.#event}` + rest; }
+}
+
+// newKey is also there in pages without a secure context, which have no randomUUID.
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
+// path escapes the values of a template. A dot would be resolved, and name another route.
+function path(texts: TemplateStringsArray, ...values: string[]): string {
+  return texts.reduce((whole, text, i) => {
+    const value = values[i - 1] ?? "";
+    if (/^\.{0,2}$/.test(value)) throw new TypeError(`"${value}" is not a valid ID.`);
+    return whole + encodeURIComponent(value) + text;
+  });
+}

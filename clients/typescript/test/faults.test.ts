@@ -1,0 +1,177 @@
+// Lost answers, restarts and cut streams, at the real API.
+
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Holdfast, HoldfastError, type AvailabilityMessage, type StreamOptions } from "@holdfast/client";
+import { Api, secret, tokenFor } from "./api.js";
+import { Proxy } from "./proxy.js";
+
+const api = await Api.start();
+const shop = api.client();
+const proxy = await Proxy.start(api.url);
+const client = new Holdfast(proxy.url, { key: secret });
+
+// once gives the first request that begins with a text a fate.
+function once(begin: string, fate: "cut" | "hold"): void {
+  proxy.fate = (request) => {
+    if (!request.startsWith(begin)) return "pass";
+    proxy.fate = () => "pass";
+    return fate;
+  };
+}
+
+async function failure(promise: Promise<unknown>): Promise<HoldfastError> {
+  const error = await promise.then(() => assert.fail("the call did not fail"), (e: unknown) => e);
+  assert.ok(error instanceof HoldfastError, String(error));
+  return error;
+}
+
+test("a lost answer is asked for again: there is one lock", async () => {
+  const event = await api.event();
+  const locks = `POST /api/events/${event.id}/locks `;
+  once(locks, "cut");
+  const lock = await client.acquireLock({ eventId: event.id, holder: "a", seats: 2 });
+  assert.equal(lock.replayed, true);
+  assert.equal(proxy.count(locks), 2);
+  assert.deepEqual((await shop.listLocks({ eventId: event.id }).toArray()).map((l) => l.id), [lock.id]);
+  assert.equal((await shop.getEvent(event.id)).availableSeats, 8);
+});
+
+test("an answer that does not come in time is asked for again", async () => {
+  const event = await api.event();
+  once(`POST /api/events/${event.id}/sales `, "hold");
+  const booking = await client.sellSeats(event.id, { holder: "a", seats: 2 }, { timeout: 500 });
+  assert.equal(booking.replayed, true);
+  assert.equal((await shop.getEvent(event.id)).availableSeats, 8);
+});
+
+test("an unknown outcome is found out with the key of the error", async () => {
+  const event = await api.event();
+  once("POST", "cut");
+  const request = { eventId: event.id, holder: "a", seats: 2 };
+  const impatient = new Holdfast(proxy.url, { key: secret, retryTimeout: 0 });
+  const error = await failure(impatient.acquireLock(request));
+  assert.deepEqual([error.status, error.code, error.outcomeUnknown], [0, "", true]);
+  const lock = await shop.acquireLock({ ...request, idempotencyKey: error.idempotencyKey ?? "" });
+  assert.equal(lock.replayed, true);
+});
+
+test("a refusal after a lost answer does not say that nothing happened", async () => {
+  const limited = await Api.start({ RATE_LIMIT_PER_USER: "1/m" });
+  const lossy = await Proxy.start(limited.url);
+  const event = await limited.event();
+  lossy.fate = (request) => (request.startsWith("POST") && lossy.count("POST") === 1 ? "cut" : "pass");
+  const hasty = new Holdfast(lossy.url, { key: secret, retryTimeout: 10_000 }); // less than the minute of Retry-After
+  const error = await failure(hasty.acquireLock({ eventId: event.id, holder: "a", seats: 2 }));
+  assert.deepEqual([error.status, error.code, error.outcomeUnknown], [429, "OUTCOME_UNKNOWN", true]);
+  assert.ok(error.retryAfter > 10, String(error.retryAfter));
+  assert.equal((await limited.client().getEvent(event.id)).availableSeats, 8);
+  const refused = await failure(hasty.acquireLock({ eventId: event.id, holder: "a", seats: 1 }));
+  assert.deepEqual([refused.code, refused.outcomeUnknown], ["TOO_MANY_REQUESTS", false]);
+});
+
+test("an unsafe call is not repeated, unless it was certainly not executed", async () => {
+  const event = await api.event();
+  const update = `PATCH /api/events/${event.id} `;
+  once(update, "cut");
+  const error = await failure(client.updateEvent(event.id, { name: "Second night" }));
+  assert.deepEqual([error.status, error.outcomeUnknown], [0, true]);
+  assert.equal(proxy.count(update), 1);
+  assert.equal((await shop.getEvent(event.id)).name, "Second night");
+
+  await api.stop();
+  assert.equal((await failure(new Holdfast(api.url, { key: secret, retryTimeout: 0 }).deleteEvent(event.id))).outcomeUnknown, false);
+  const pending = shop.updateEvent(event.id, { name: "Third night" });
+  await api.run();
+  assert.equal((await pending).name, "Third night");
+});
+
+test("the caller's signal ends a call and its retries", async () => {
+  const stop = new AbortController();
+  proxy.fate = () => { stop.abort(new Error("the customer left")); return "hold"; };
+  await assert.rejects(client.getEvent("0".repeat(24), { signal: stop.signal }), /the customer left/);
+  proxy.fate = () => "cut"; // for ever
+  const late = AbortSignal.timeout(300);
+  await assert.rejects(client.getEvent("0".repeat(24), { signal: late }), { name: "TimeoutError" });
+  proxy.fate = () => "pass";
+});
+
+// follow reads a stream as a test wants it: message after message.
+function follow(at: Holdfast, eventId: string, options: StreamOptions = {}) {
+  const messages = at.streamEvent(eventId, options);
+  return async (wanted: (m: AvailabilityMessage) => boolean): Promise<AvailabilityMessage[]> => {
+    const read: AvailabilityMessage[] = [];
+    for (;;) {
+      const { value } = await messages.next();
+      assert.ok(value, "the stream ended");
+      read.push(value);
+      if (wanted(value)) return read;
+    }
+  };
+}
+const seatsLeft = (n: number) => (m: AvailabilityMessage): boolean => m.event === "availability" && m.data.availableSeats === n;
+
+test("a stream resumes behind its last message when it is cut", async () => {
+  const event = await api.event();
+  const disconnects: unknown[] = [];
+  const next = follow(client, event.id, { onDisconnect: (error) => disconnects.push(error) });
+  const [first] = await next(seatsLeft(10));
+  await shop.acquireLock({ eventId: event.id, holder: "a", seats: 1 });
+  const last = (await next(seatsLeft(9))).at(-1);
+  assert.ok(first?.event === "availability" && last?.event === "availability" && Number(last.id) > Number(first.id));
+  proxy.cut();
+  await shop.acquireLock({ eventId: event.id, holder: "b", seats: 1 });
+  const rest = await next(seatsLeft(8));
+  assert.deepEqual(rest.map((m) => m.event), ["availability"]); // no reset
+  assert.equal(disconnects.length, 1);
+  const streams = proxy.requests.filter((r) => r.startsWith(`GET /api/events/${event.id}/stream `));
+  assert.deepEqual(streams.map((r) => /^last-event-id: (.*)\r$/im.exec(r)?.[1]), [undefined, last.id]);
+});
+
+for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+  test(`streams go on after a restart of the API (${signal})`, async () => {
+    const event = await api.hall();
+    const counts = follow(shop, event.id);
+    await counts(seatsLeft(28));
+    const stop = new AbortController();
+    const seats = shop.streamSeats(event.id, { section: ["A"] }, { signal: stop.signal });
+    const taken = async (isWanted: (taken: readonly string[], bitmap: string) => boolean): Promise<void> => {
+      for (;;) {
+        const { value } = await seats.next();
+        assert.ok(value, "the stream ended");
+        if (value.event !== "seats") continue;
+        if (isWanted("taken" in value.data ? value.data.taken : [], "bitmap" in value.data ? value.data.bitmap : "")) return;
+      }
+    };
+    await taken((_, bitmap) => bitmap === "AA==");
+    await api.stop(signal);
+    await api.run();
+    await shop.acquireLock({ eventId: event.id, holder: "a", seatIds: ["A-1-1"] });
+    await counts(seatsLeft(27));
+    await taken((ids, bitmap) => ids.includes("A-1-1") || bitmap === "gA==");
+    await shop.acquireLock({ eventId: event.id, holder: "b", seatIds: ["A-1-2"] });
+    await counts(seatsLeft(26));
+    await taken((ids) => ids.includes("A-1-2"));
+    const ended = seats.next();
+    stop.abort();
+    assert.equal((await ended).done, true);
+  });
+}
+
+test("a stream fails with a refusal that would come again", async () => {
+  const event = await api.event();
+  const next = follow(shop, event.id);
+  await next(seatsLeft(10));
+  await shop.deleteEvent(event.id);
+  assert.equal((await failure(next(() => false))).code, "EVENT_NOT_FOUND");
+  assert.equal((await failure(shop.streamSeats("0".repeat(24)).next())).code, "EVENT_NOT_FOUND");
+  assert.equal((await failure(new Holdfast(api.url, { token: "stale" }).streamEvent(event.id).next())).code, "UNAUTHENTICATED");
+});
+
+test("a stream asks for a fresh token", async () => {
+  const event = await api.event();
+  const tokens = ["stale", tokenFor("cart-1")];
+  const next = follow(new Holdfast(api.url, { token: () => tokens.shift() ?? "none" }), event.id);
+  await next(seatsLeft(10));
+  assert.deepEqual(tokens, []);
+});
