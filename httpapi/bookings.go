@@ -26,8 +26,8 @@ type bookingBody struct {
 	CreatedAt        string `json:"createdAt" format:"date-time"`
 	UpdatedAt        string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Payments []bookingPaymentBody `json:"payments,omitempty" doc:"Those that reached the booking, oldest first. For keys only."`
-	Places   []placeBody          `json:"places,omitempty" doc:"In plan order. General admission has one place, for all of its seats."`
+	Payments []bookingPaymentBody `json:"payments,omitempty" nullable:"false" doc:"Oldest first. For keys only."`
+	Places   []placeBody          `json:"places,omitempty" nullable:"false" doc:"In plan order. General admission has one, for all seats."`
 	ShopBody
 }
 

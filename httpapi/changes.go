@@ -196,7 +196,7 @@ type changedBookingBody struct {
 
 type previousBody struct {
 	Seats  int64       `json:"seats"`
-	Places []placeBody `json:"places,omitempty"`
+	Places []placeBody `json:"places,omitempty" nullable:"false"`
 	UserID string      `json:"userId,omitempty"`
 	Holder string      `json:"holder,omitempty"`
 }

@@ -41,7 +41,7 @@ type eventBody struct {
 	WaitlistFit          string `json:"waitlistFit" enum:"SKIP,STRICT" doc:"Whether an offer may pass over entries that it does not fit."`
 	Waiting              *int64 `json:"waiting,omitempty" doc:"WAITING entries, if the waiting list was ever open."`
 
-	Sections []sectionCapacity `json:"sections,omitempty" doc:"The plan's areas of general admission, with this event's capacities."`
+	Sections []sectionCapacity `json:"sections,omitempty" nullable:"false" doc:"Areas of general admission, with this event's capacities."`
 	ShopBody
 }
 

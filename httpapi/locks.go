@@ -25,7 +25,7 @@ type lockBody struct {
 	EntryID        string `json:"waitlistEntryId,omitempty" doc:"The entry of the waiting list that got the lock as an offer."`
 	CreatedAt      string `json:"createdAt" format:"date-time"`
 
-	Places []placeBody `json:"places,omitempty" doc:"In plan order. General admission has one place, for all of its seats."`
+	Places []placeBody `json:"places,omitempty" nullable:"false" doc:"In plan order. General admission has one, for all of its seats."`
 	ShopBody
 }
 

@@ -20,6 +20,7 @@ import (
 func newSchemas() huma.Registry {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	schemas.RegisterTypeAlias(reflect.TypeFor[planfile.Seats](), reflect.TypeFor[seatsOfRow]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[[2]float64](), reflect.TypeFor[pointOfOutline]())
 	return schemas
 }
 
@@ -84,10 +85,11 @@ func availabilityStream(schemas huma.Registry) map[string]*huma.Response {
 
 // seatStream describes the stream of an event's seats.
 func seatStream(schemas huma.Registry) map[string]*huma.Response {
+	section := reflect.TypeFor[live.SectionAvailability]()
 	bitmap, changes := reflect.TypeFor[live.SectionBitmap](), reflect.TypeFor[live.SectionChanges]()
 	return streamResponse(
 		numberedMessage("sections", "The sections whose availability has changed; all of them at first and after a reset.",
-			schemas.Schema(reflect.TypeFor[[]live.SectionAvailability](), true, "")),
+			&huma.Schema{Type: huma.TypeArray, Items: schemas.Schema(section, true, "")}),
 		numberedMessage("seats", "A section that was asked for: whole at first and after a reset, then what has changed.",
 			&huma.Schema{OneOf: []*huma.Schema{schemas.Schema(bitmap, true, ""), schemas.Schema(changes, true, "")}}),
 	)

@@ -203,3 +203,40 @@ func TestDocument_IsWhatTheAPIServes(t *testing.T) {
 		t.Errorf("%v: %d bytes, want %d", err, len(got), len(want))
 	}
 }
+
+// An answer leaves out what it does not have, so that a client checks for one kind of absence.
+func TestOpenAPI_AnswersHaveNoNull(t *testing.T) {
+	t.Parallel()
+	d := open(t).document()
+	seen := map[string]bool{}
+	var walk func(path string, s schema)
+	walk = func(path string, s schema) {
+		if types, isList := s.Type.([]any); isList && slices.Contains(types, any("null")) {
+			t.Errorf("%s may be null", path)
+		}
+		if name := strings.TrimPrefix(s.Ref, "#/components/schemas/"); s.Ref != "" && !seen[name] {
+			seen[name] = true
+			walk(name, d.Components.Schemas[name])
+		}
+		if s.Items != nil {
+			walk(path+"[]", *s.Items)
+		}
+		for _, one := range s.OneOf {
+			if one.Type != "null" { // a gap in a row of seats
+				walk(path, one)
+			}
+		}
+		for field, of := range s.Properties {
+			walk(path+"."+field, of)
+		}
+	}
+	for path, operations := range d.Paths {
+		for method, operation := range operations {
+			for _, response := range operation.Responses {
+				for _, content := range response.Content {
+					walk(method+" "+path, content.Schema)
+				}
+			}
+		}
+	}
+}

@@ -27,7 +27,7 @@ type paymentBody struct {
 	CreatedAt       string `json:"createdAt" format:"date-time"`
 	UpdatedAt       string `json:"updatedAt,omitempty" format:"date-time"`
 
-	Refunds   []refundBody `json:"refunds,omitempty" doc:"The parts of it that have to be refunded, or were, oldest first."`
+	Refunds   []refundBody `json:"refunds,omitempty" nullable:"false" doc:"The parts of it that have to be refunded, or were, oldest first."`
 	AmountDue *int64       `json:"amountDue,omitempty" doc:"What has to be refunded now; absent if the amount is not known."`
 }
 

@@ -126,13 +126,13 @@ type Problem struct {
 	Status int                   `json:"status"`
 	Code   holdfast.Code         `json:"code" example:"SEATS_UNAVAILABLE" doc:"Identifies the error. Clients should decide by it."`
 	Detail string                `json:"detail" doc:"Explains the error to people. The text may change."`
-	Errors []holdfast.FieldError `json:"errors,omitempty" doc:"The invalid parts of the request."`
+	Errors []holdfast.FieldError `json:"errors,omitempty" nullable:"false" doc:"The invalid parts of the request."`
 
 	Requested *int64 `json:"requested,omitempty" doc:"Number of seats requested."`
 	Available *int64 `json:"available,omitempty" doc:"Number of seats available."`
 
-	Unavailable []string `json:"unavailable,omitempty" doc:"The named seats that are not available, in plan order."`
-	Orphans     []string `json:"orphans,omitempty" doc:"The seats that would be left without a free neighbour."`
+	Unavailable []string `json:"unavailable,omitempty" nullable:"false" doc:"The named seats that are not available, in plan order."`
+	Orphans     []string `json:"orphans,omitempty" nullable:"false" doc:"The seats that would be left without a free neighbour."`
 	Longest     *int64   `json:"longest,omitempty" doc:"How many of the seats requested are together."`
 
 	Limit  *int64 `json:"limit,omitempty" doc:"The limit that was reached."`

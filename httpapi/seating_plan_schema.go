@@ -26,6 +26,14 @@ func (seatsOfRow) Schema(schemas huma.Registry) *huma.Schema {
 	}
 }
 
+// pointOfOutline describes a point of an outline in the OpenAPI document.
+type pointOfOutline struct{}
+
+// Schema implements huma.SchemaProvider.
+func (pointOfOutline) Schema(huma.Registry) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeNumber}, MinItems: new(2), MaxItems: new(2)}
+}
+
 // examplePlan shows each kind of section, seat and position.
 const examplePlan = `{
   "name": "Main hall",

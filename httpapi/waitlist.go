@@ -17,7 +17,7 @@ type waitlistEntryBody struct {
 	UserID          string   `json:"userId,omitempty" doc:"Absent if a holder has the entry."`
 	Holder          string   `json:"holder,omitempty"`
 	Seats           int64    `json:"seats"`
-	Categories      []string `json:"categories,omitempty"`
+	Categories      []string `json:"categories,omitempty" nullable:"false"`
 	Section         string   `json:"section,omitempty"`
 	AccessibleSeats int64    `json:"accessibleSeats,omitempty"`
 	Adjacent        string   `json:"adjacent,omitempty" enum:"REQUIRED,PREFERRED" doc:"As it was given."`
