@@ -65,7 +65,9 @@ export class Holdfast {
   async findUser(query: { email: string }, options?: CallOptions): Promise<User | undefined> {
     return (await this.#get<Page<User>>("/api/users", query, options)).items[0];
   }
-  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> { return this.#patch(path`/api/users/${id}`, change, options); }
+  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> {
+    return this.#patch(path`/api/users/${id}`, change, options);
+  }
   /** eraseUser erases what is known about a user, for good. After an unknown outcome the same call continues. */
   eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#post(path`/api/users/${id}/erase`, undefined, options); }
   eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#post("/api/holders/erase", holder, options); }
@@ -75,11 +77,15 @@ export class Holdfast {
   createEvent(event: NewEvent, options?: CallOptions): Promise<Kept<Event>> { return this.#once("POST", "/api/events", event, options); }
   getEvent(id: string, options?: CallOptions): Promise<Event> { return this.#get(path`/api/events/${id}`, {}, options); }
   listEvents(query?: QueryOf<"list-events">, options?: CallOptions): List<Event> { return this.list("/api/events", query, options); }
-  updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> { return this.#patch(path`/api/events/${id}`, change, options); }
+  updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> {
+    return this.#patch(path`/api/events/${id}`, change, options);
+  }
   /** deleteEvent fails with EVENT_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
   deleteEvent(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/events/${id}`, {}, options); }
   /** cancelEvent cancels an event for good, and returns the run that ends its locks and bookings. */
-  cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
+  cancelEvent(id: string, options?: CallOptions): Promise<Run> {
+    return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options);
+  }
   getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#get(path`/api/events/${id}/report`, {}, options); }
   /** streamEvent yields the state of an event, first and after each change. It connects again when it is cut, and resumes. */
   streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
@@ -97,7 +103,9 @@ export class Holdfast {
   getSeatingPlan(id: string, query?: QueryOf<"get-seating-plan">, options?: CallOptions): Promise<SeatingPlan> {
     return this.#call("GET", path`/api/seating-plans/${id}`, { query, isPlan: true }, options);
   }
-  listSeatingPlans(query?: QueryOf<"list-seating-plans">, options?: CallOptions): List<SeatingPlanSummary> { return this.list("/api/seating-plans", query, options); }
+  listSeatingPlans(query?: QueryOf<"list-seating-plans">, options?: CallOptions): List<SeatingPlanSummary> {
+    return this.list("/api/seating-plans", query, options);
+  }
   /** getSeats returns the seats that are taken; `previous` itself if nothing has changed since it was read by the same query. */
   async getSeats(eventId: string, query: QueryOf<"get-seats"> = {}, options?: CallOptions & { previous?: HeldMap }): Promise<HeldMap> {
     const headers = options?.previous?.etag ? { "If-None-Match": options.previous.etag } : undefined;
@@ -105,9 +113,15 @@ export class Holdfast {
     if (answer.status === 304 && options?.previous) return options.previous;
     return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "" };
   }
-  getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> { return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options); }
-  blockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> { return this.#post(path`/api/events/${eventId}/seats/block`, seats, options); }
-  unblockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> { return this.#post(path`/api/events/${eventId}/seats/unblock`, seats, options); }
+  getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> {
+    return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options);
+  }
+  blockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
+    return this.#post(path`/api/events/${eventId}/seats/block`, seats, options);
+  }
+  unblockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
+    return this.#post(path`/api/events/${eventId}/seats/unblock`, seats, options);
+  }
   /** streamSeats yields the free seats of all sections, and the seats of those in `section`, as streamEvent does. */
   streamSeats(eventId: string, query: QueryOf<"stream-seats"> = {}, options?: StreamOptions): AsyncGenerator<SeatsMessage, void, void> {
     return follow(this.#transport, path`/api/events/${eventId}/seats/stream`, query, options);
@@ -121,26 +135,44 @@ export class Holdfast {
   }
   getLock(id: string, options?: CallOptions): Promise<Lock> { return this.#get(path`/api/locks/${id}`, {}, options); }
   listLocks(query?: QueryOf<"list-locks">, options?: CallOptions): List<Lock> { return this.list("/api/locks", query, options); }
-  updateLock(id: string, change: ShopChange, options?: CallOptions): Promise<Lock> { return this.#patch(this.#in(path`/locks/${id}`), change, options); }
+  updateLock(id: string, change: ShopChange, options?: CallOptions): Promise<Lock> {
+    return this.#patch(this.#in(path`/locks/${id}`), change, options);
+  }
   /** extendLock moves the expiry to a later time. It never shortens the lock. */
-  extendLock(id: string, until: LockExtension, options?: CallOptions): Promise<Lock> { return this.#post(this.#in(path`/locks/${id}/extend`), until, options); }
+  extendLock(id: string, until: LockExtension, options?: CallOptions): Promise<Lock> {
+    return this.#post(this.#in(path`/locks/${id}/extend`), until, options);
+  }
   /** changeSeats replaces the seats of a lock: all of the wish, or the lock stays as it is. */
-  changeSeats(id: string, wish: Wish, options?: CallOptions): Promise<Lock> { return this.#call("PUT", this.#in(path`/locks/${id}/seats`), { body: wish }, options); }
+  changeSeats(id: string, wish: Wish, options?: CallOptions): Promise<Lock> {
+    return this.#call("PUT", this.#in(path`/locks/${id}/seats`), { body: wish }, options);
+  }
   /** releaseLock releases a lock, and cancels its open booking. */
   releaseLock(id: string, options?: CallOptions): Promise<Lock> { return this.#call("DELETE", this.#in(path`/locks/${id}`), {}, options); }
 
   // Bookings
 
   /** createBooking books the seats of a lock. If the lock has a booking, it returns that one. */
-  createBooking(booking: NewBooking, options?: CallOptions): Promise<Booking> { return this.#post(path`/api/events/${booking.eventId}/bookings`, booking, options); }
+  createBooking(booking: NewBooking, options?: CallOptions): Promise<Booking> {
+    return this.#post(path`/api/events/${booking.eventId}/bookings`, booking, options);
+  }
   getBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#get(this.#in(path`/bookings/${id}`), {}, options); }
-  listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> { return this.list("/api/bookings", query, options); }
-  updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> { return this.#patch(this.#in(path`/bookings/${id}`), change, options); }
+  listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> {
+    return this.list("/api/bookings", query, options);
+  }
+  updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> {
+    return this.#patch(this.#in(path`/bookings/${id}`), change, options);
+  }
   /** payBooking opens the payment window of an INITIATED booking. */
-  payBooking(id: string, window: PaymentWindow, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/pay`), window, options); }
+  payBooking(id: string, window: PaymentWindow, options?: CallOptions): Promise<Booking> {
+    return this.#post(this.#in(path`/bookings/${id}/pay`), window, options);
+  }
   /** confirmBooking asserts that the charge was taken or authorised: the seats are sold. If the error has a `payment`, refund it. */
-  confirmBooking(id: string, charge: Charge = {}, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/confirm`), charge, options); }
-  cancelBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#post(this.#in(path`/bookings/${id}/cancel`), undefined, options); }
+  confirmBooking(id: string, charge: Charge = {}, options?: CallOptions): Promise<Booking> {
+    return this.#post(this.#in(path`/bookings/${id}/confirm`), charge, options);
+  }
+  cancelBooking(id: string, options?: CallOptions): Promise<Booking> {
+    return this.#post(this.#in(path`/bookings/${id}/cancel`), undefined, options);
+  }
   /** changeBookingSeats gives back, exchanges or adds seats after the sale: all of the wish, or nothing changes. */
   changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Kept<Booking>> {
     return this.#once("PUT", this.#in(path`/bookings/${id}/seats`), change, options);
@@ -157,11 +189,17 @@ export class Holdfast {
   // Payments
 
   getPayment(id: string, options?: CallOptions): Promise<Payment> { return this.#get(path`/api/payments/${id}`, {}, options); }
-  listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> { return this.list("/api/payments", query, options); }
+  listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> {
+    return this.list("/api/payments", query, options);
+  }
   /** refundPayment records that a payment that is REFUND_DUE was refunded or voided. */
-  refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> { return this.#post(path`/api/payments/${id}/refunded`, refund, options); }
+  refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
+    return this.#post(path`/api/payments/${id}/refunded`, refund, options);
+  }
   /** refundPart makes a part of a payment due for refund. */
-  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Kept<Payment>> { return this.#once("POST", path`/api/payments/${id}/refunds`, part, options); }
+  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Kept<Payment>> {
+    return this.#once("POST", path`/api/payments/${id}/refunds`, part, options);
+  }
   /** notePartRefunded records that a part was refunded. */
   notePartRefunded(id: string, refundId: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
     return this.#post(path`/api/payments/${id}/refunds/${refundId}/refunded`, refund, options);
@@ -170,23 +208,39 @@ export class Holdfast {
   // Waiting list
 
   /** joinWaitlist returns the customer's open entry, if it has the same wish. */
-  joinWaitlist(eventId: string, entry: NewWaitlistEntry, options?: CallOptions): Promise<WaitlistEntry> { return this.#post(path`/api/events/${eventId}/waitlist`, entry, options); }
+  joinWaitlist(eventId: string, entry: NewWaitlistEntry, options?: CallOptions): Promise<WaitlistEntry> {
+    return this.#post(path`/api/events/${eventId}/waitlist`, entry, options);
+  }
   getWaitlistEntry(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#get(path`/api/waitlist/${id}`, {}, options); }
-  listWaitlist(eventId: string, query?: QueryOf<"list-waitlist">, options?: CallOptions): List<WaitlistEntry> { return this.list(path`/api/events/${eventId}/waitlist`, query, options); }
+  listWaitlist(eventId: string, query?: QueryOf<"list-waitlist">, options?: CallOptions): List<WaitlistEntry> {
+    return this.list(path`/api/events/${eventId}/waitlist`, query, options);
+  }
   /** declineOffer gives an offer back. */
-  declineOffer(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#post(path`/api/waitlist/${id}/decline`, undefined, options); }
+  declineOffer(id: string, options?: CallOptions): Promise<WaitlistEntry> {
+    return this.#post(path`/api/waitlist/${id}/decline`, undefined, options);
+  }
   /** leaveWaitlist ends an entry that waits, or gives its offer back. */
-  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options); }
+  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> {
+    return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options);
+  }
 
   // Changes and webhooks
 
   /** listChanges lists committed changes, oldest first. Keep the last page's token (`pages()`), and continue with it as pageToken. */
-  listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> { return this.list("/api/changes", query, options); }
+  listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> {
+    return this.list("/api/changes", query, options);
+  }
   /** createWebhook creates an endpoint. Without `secret` in the answer an earlier attempt has created it: rotate the secret. */
-  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Kept<CreatedWebhook>> { return this.#once("POST", "/api/webhooks", webhook, options); }
+  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Kept<CreatedWebhook>> {
+    return this.#once("POST", "/api/webhooks", webhook, options);
+  }
   getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
-  listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> { return this.list("/api/webhooks", query, options); }
-  updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> { return this.#patch(path`/api/webhooks/${id}`, change, options); }
+  listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> {
+    return this.list("/api/webhooks", query, options);
+  }
+  updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> {
+    return this.#patch(path`/api/webhooks/${id}`, change, options);
+  }
   /** deleteWebhook fails with WEBHOOK_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
   deleteWebhook(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/webhooks/${id}`, {}, options); }
   /** rotateWebhookSecret makes a new secret. After an unknown outcome there may be one that was not returned: call it again. */
@@ -197,7 +251,9 @@ export class Holdfast {
   testWebhook(id: string, options?: CallOptions): Promise<WebhookTest> {
     return this.#call("POST", path`/api/webhooks/${id}/test`, { isOnce: true, isLong: true }, options);
   }
-  listDeliveries(id: string, query?: QueryOf<"list-deliveries">, options?: CallOptions): List<Delivery> { return this.list(path`/api/webhooks/${id}/deliveries`, query, options); }
+  listDeliveries(id: string, query?: QueryOf<"list-deliveries">, options?: CallOptions): List<Delivery> {
+    return this.list(path`/api/webhooks/${id}/deliveries`, query, options);
+  }
   /** replayWebhook delivers past changes again. After 5000 continue with a later `since`. */
   replayWebhook(id: string, replay: WebhookReplay = {}, options?: CallOptions): Promise<Replay> {
     return this.#call("POST", path`/api/webhooks/${id}/replay`, { body: replay, isLong: true }, options);
@@ -207,13 +263,27 @@ export class Holdfast {
 
   listJobs(options?: CallOptions): Promise<JobList> { return this.#get("/api/admin/jobs", {}, options); }
   /** runJob runs a job now. It returns the run when it ends, or after 25 s. */
-  runJob(job: string, options?: CallOptions): Promise<Run> { return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isOnce: true, isLong: true }, options); }
-  listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> { return this.list(path`/api/admin/jobs/${job}/runs`, query, options); }
-  freeLease(job: string, options?: CallOptions): Promise<FreedLease> { return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options); }
-  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> { return this.#get("/api/admin/overview", query, options); }
-  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
-  getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> { return this.#get(path`/api/admin/events/${id}/sales`, query, options); }
-  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> { return this.#get(path`/api/admin/events/${id}/seats`, {}, options); }
+  runJob(job: string, options?: CallOptions): Promise<Run> {
+    return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isOnce: true, isLong: true }, options);
+  }
+  listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> {
+    return this.list(path`/api/admin/jobs/${job}/runs`, query, options);
+  }
+  freeLease(job: string, options?: CallOptions): Promise<FreedLease> {
+    return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options);
+  }
+  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> {
+    return this.#get("/api/admin/overview", query, options);
+  }
+  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> {
+    return this.#get(path`/api/admin/events/${id}`, {}, options);
+  }
+  getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> {
+    return this.#get(path`/api/admin/events/${id}/sales`, query, options);
+  }
+  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> {
+    return this.#get(path`/api/admin/events/${id}/seats`, {}, options);
+  }
   refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
   search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
   getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }

@@ -36,7 +36,6 @@ export async function retry<T>(request: Safety, timeout: number, signal: AbortSi
       if (error.retryAfter > 0) [delay, interval] = [error.retryAfter * 1000, initialDelay];
       if (performance.now() - begin + delay > timeout) throw error;
       await pause(delay, signal);
-      signal?.throwIfAborted();
     }
   }
 }

@@ -10,9 +10,14 @@ export interface StreamOptions {
   signal?: AbortSignal | undefined;
   /** lastEventId is the `id` of the last message of an earlier stream with the same sections, behind which this one begins. */
   lastEventId?: string | undefined;
+  /** timeout ends a connection that is silent for so long, in ms, and makes another one; default 40,000. The server writes every 15 s. */
+  timeout?: number | undefined;
   /** onConnect is called when a connection is made, the first one too. */
   onConnect?: (() => void) | undefined;
-  /** onDisconnect is called when a connection ends, or can't be made. The stream connects again. The error is undefined if the server ended it. */
+  /**
+   * onDisconnect is called when a connection ends, or can't be made, also because the function for a token fails. The stream
+   * connects again. The error is undefined if the server ended it.
+   */
   onDisconnect?: ((error: unknown) => void) | undefined;
 }
 
@@ -21,7 +26,7 @@ interface Message { event: string; id?: string; data: unknown }
 interface Block { event?: string; id?: string; data?: string; retry?: string }
 
 const connectTimeout = 15_000; // ms
-const silenceTimeout = 40_000; // ms; the server sends a comment every 15 s
+const silenceTimeout = 40_000; // ms
 const firstDelay = 500; // ms, before a second attempt to connect
 const maxDelay = 15_000; // ms
 const maxRetryAfter = 120_000; // ms
@@ -41,7 +46,7 @@ export async function* follow<M>(
     let isReached = false;
     let problem: unknown;
     try {
-      for await (const block of connect(transport, path, query, last, signal)) {
+      for await (const block of connect(transport, path, query, last, signal, options.timeout ?? silenceTimeout)) {
         if (!isReached) options.onConnect?.();
         isReached = true;
         [delay, refusals] = [firstDelay, 0];
@@ -70,8 +75,11 @@ const isFinal = (error: unknown): error is HoldfastError =>
   error instanceof HoldfastError && error.status >= 400 && error.status < 500 && error.status !== 429;
 
 /** connect yields the messages of one connection. It ends a connection that is silent. */
-async function* connect(transport: Transport, path: string, query: Query, last: string, signal: AbortSignal): AsyncGenerator<Block, void, void> {
+async function* connect(
+  transport: Transport, path: string, query: Query, last: string, signal: AbortSignal, timeout: number,
+): AsyncGenerator<Block, void, void> {
   const silence = new AbortController();
+  const connectTime = Math.min(connectTimeout, timeout);
   const within = async <T>(ms: number, promise: Promise<T>): Promise<T> => {
     const timer = setTimeout(() => silence.abort(new Error(`The stream was silent for ${ms / 1000} s.`)), ms);
     try { return await promise; } finally { clearTimeout(timer); }
@@ -79,13 +87,13 @@ async function* connect(transport: Transport, path: string, query: Query, last: 
   try {
     const headers: Record<string, string> = { Accept: "text/event-stream", ...(last !== "" && { "Last-Event-ID": last }) };
     const ends = AbortSignal.any([signal, silence.signal]);
-    const response = await within(connectTimeout, transport.open({ method: "GET", path, query, headers }, ends, signal));
-    if (!response.ok || response.body === null) throw errorOfAnswer(response, await within(connectTimeout, response.text()));
+    const response = await within(connectTime, transport.open({ method: "GET", path, query, headers }, ends, signal));
+    if (!response.ok || response.body === null) throw errorOfAnswer(response, await within(connectTime, response.text()));
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let text = "";
     for (;;) {
-      const { value, done } = await within(silenceTimeout, reader.read());
+      const { value, done } = await within(timeout, reader.read());
       if (done) return;
       const blocks = (text + decoder.decode(value, { stream: true })).split("\n\n");
       text = blocks.pop() ?? "";

@@ -65,6 +65,7 @@ test("a refusal after a lost answer does not say that nothing happened", async (
   const error = await failure(hasty.acquireLock({ eventId: event.id, holder: "a", seats: 2 }));
   assert.deepEqual([error.status, error.code, error.outcomeUnknown], [429, "OUTCOME_UNKNOWN", true]);
   assert.ok(error.retryAfter > 10, String(error.retryAfter));
+  assert.equal(lossy.count("POST"), 2); // it does not try before Retry-After
   assert.equal((await limited.client().getEvent(event.id)).availableSeats, 8);
   const refused = await failure(hasty.acquireLock({ eventId: event.id, holder: "a", seats: 1 }));
   assert.deepEqual([refused.code, refused.outcomeUnknown], ["TOO_MANY_REQUESTS", false]);
@@ -168,10 +169,26 @@ test("a stream fails with a refusal that would come again", async () => {
   assert.equal((await failure(new Holdfast(api.url, { token: "stale" }).streamEvent(event.id).next())).code, "UNAUTHENTICATED");
 });
 
+test("a stream that is silent is connected again", async () => {
+  const event = await api.event();
+  const next = follow(client, event.id, { timeout: 1000 });
+  await next(seatsLeft(10));
+  proxy.freeze();
+  await shop.acquireLock({ eventId: event.id, holder: "a", seats: 1 });
+  await next(seatsLeft(9));
+  once(`GET /api/events/${event.id}/stream`, "hold"); // the next connection has no answer at all
+  proxy.cut();
+  await shop.acquireLock({ eventId: event.id, holder: "b", seats: 1 });
+  await next(seatsLeft(8));
+});
+
 test("a stream asks for a fresh token", async () => {
   const event = await api.event();
-  const tokens = ["stale", tokenFor("cart-1")];
-  const next = follow(new Holdfast(api.url, { token: () => tokens.shift() ?? "none" }), event.id);
+  const tokens = [() => { throw new Error("no session"); }, () => "stale", () => tokenFor("cart-1")];
+  const disconnects: unknown[] = [];
+  const token = (): string => tokens.shift()?.() ?? "none";
+  const next = follow(new Holdfast(api.url, { token }), event.id, { onDisconnect: (error) => disconnects.push(error) });
   await next(seatsLeft(10));
-  assert.deepEqual(tokens, []);
+  assert.equal(tokens.length, 0);
+  assert.match(String(disconnects), /no session.*UNAUTHENTICATED/);
 });

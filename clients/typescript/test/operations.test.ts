@@ -41,13 +41,15 @@ test("each method sends the request of its operation", async () => {
     const body = namesEventItself.includes(name) ? { eventId: id } : {};
     const caller = (isInEvent ? client.inEvent(id) : client) as unknown as Record<string, (...args: unknown[]) => unknown>;
     const before = proxy.requests.length;
+    let call: unknown;
     try {
-      const call = caller[name]?.call(caller, ...parameters.map(() => id), ...(requestBody ? [body] : []));
+      call = caller[name]?.call(caller, ...parameters.map(() => id), ...(requestBody ? [body] : []));
       if (call instanceof List) await call.toArray();
       else if (Symbol.asyncIterator in Object(call)) await (call as AsyncIterator<unknown>).next();
       else await call;
     } catch (error) {
       assert.ok(error instanceof HoldfastError, `${operationId}: ${String(error)}`); // of an ID of nothing
+      if (call instanceof List) assert.match(error.code, /NOT_FOUND$/);
     }
     const lines = [...new Set(proxy.requests.slice(before).map((request) => /^(\S+ [^\s?]+)/.exec(request)?.[1]))]; // a list may have two pages
     assert.deepEqual(lines, [`${method} ${path.replaceAll(/\{\w+\}/g, id)}`], operationId);

@@ -11,6 +11,7 @@ export class Proxy {
   url = "";
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
+  readonly #frozen = new WeakSet<Socket>();
 
   private constructor(target: URL) {
     this.#server = createServer((client) => {
@@ -35,7 +36,7 @@ export class Proxy {
       });
       api.on("data", (part) => {
         if (fate === "cut") client.destroy();
-        else if (fate === "pass") client.write(part);
+        else if (fate === "pass" && !this.#frozen.has(client)) client.write(part);
       });
     });
   }
@@ -50,6 +51,9 @@ export class Proxy {
 
   /** count is the number of requests that begin with a text. */
   count(begin: string): number { return this.requests.filter((request) => request.startsWith(begin)).length; }
+
+  /** freeze keeps the connections that are there open, and passes no more answers. */
+  freeze(): void { for (const socket of this.#sockets) this.#frozen.add(socket); }
 
   /** cut ends all connections. */
   cut(): void { for (const socket of this.#sockets) socket.destroy(); }
