@@ -1,0 +1,145 @@
+"""What a call raises.
+
+Decide by the class or by the code. A call without an answer raises NoAnswer. After it, after OutcomeUnknown, and
+after a HoldfastError without a code (a proxy answered), the request may have been executed: repeat it with the same
+idempotency key to find out.
+"""
+
+from typing import Literal, TypeAlias, cast
+
+import httpx
+
+from .models import Code, FieldError, Problem, RefusedPayment
+
+# A proxy that answers instead of the API may send anything, so that nothing is sure to be there.
+_Details: TypeAlias = dict[str, object]
+
+
+class HoldfastError(Exception):
+    """A call that was refused, or that had no answer."""
+
+    def __init__(self, status: int, details: _Details, request_id: str = "", retry_after: int = 0) -> None:
+        super().__init__(status, details, request_id, retry_after)
+        self.status = status  # 0 without an answer
+        self.problem = cast(Problem, details)  # the whole answer; empty if a proxy answered
+        self.code = cast(Code | Literal[""], details.get("code", ""))
+        self.detail = str(details.get("detail", ""))  # an English sentence
+        self.request_id = request_id  # in the server's log
+        self.retry_after = retry_after  # seconds; 0 if the answer gives none
+
+    def __str__(self) -> str:
+        text = f"{self.code or type(self).__name__}: {self.detail} (status {self.status}, request {self.request_id})"
+        return "; ".join([text, *(f"{e.get('location')}: {e.get('message')}" for e in self.problem.get("errors") or [])])
+
+    @property
+    def payment(self) -> RefusedPayment | None:
+        """The payment of a refused confirmation, which must be refunded; None if there is none."""
+        return self.problem.get("payment")
+
+
+class NoAnswer(HoldfastError):
+    """The API can't be reached, or its answer was lost. The cause is the error of httpx."""
+
+
+class OutcomeUnknown(HoldfastError):
+    """The request may have been executed."""
+
+
+class SeatsUnavailable(HoldfastError):
+    @property
+    def requested(self) -> int:
+        """The number of seats that were asked for."""
+        return self.problem.get("requested", 0)
+
+    @property
+    def available(self) -> int:
+        """The number of seats that the wish could have."""
+        return self.problem.get("available", 0)
+
+    @property
+    def unavailable(self) -> list[str]:
+        """The named seats that are not available."""
+        return self.problem.get("unavailable") or []
+
+
+class SeatOrphaned(HoldfastError):
+    @property
+    def orphans(self) -> list[str]:
+        """The seats that would be left without a free neighbour."""
+        return self.problem.get("orphans") or []
+
+
+class SeatsNotAdjacent(HoldfastError):
+    @property
+    def longest(self) -> int:
+        """How many of the seats are together."""
+        return self.problem.get("longest", 0)
+
+
+class SeatLimitReached(HoldfastError):
+    @property
+    def limit(self) -> int:
+        return self.problem.get("limit", 0)
+
+    @property
+    def held(self) -> int:
+        """How much of the limit the customer uses."""
+        return self.problem.get("held", 0)
+
+
+class SaleNotOpen(HoldfastError):
+    @property
+    def opens_at(self) -> str:
+        """When the sale begins."""
+        return self.problem.get("opensAt", "")
+
+
+class JobRunning(HoldfastError):
+    @property
+    def holder(self) -> str:
+        """The process that runs the job."""
+        return self.problem.get("holder", "")
+
+
+class ValidationFailed(HoldfastError):
+    @property
+    def errors(self) -> list[FieldError]:
+        """Where the request is wrong, and how."""
+        return self.problem.get("errors") or []
+
+
+classes: dict[str, type[HoldfastError]] = {
+    "OUTCOME_UNKNOWN": OutcomeUnknown,
+    "SEATS_UNAVAILABLE": SeatsUnavailable,
+    "SEAT_ORPHANED": SeatOrphaned,
+    "SEATS_NOT_ADJACENT": SeatsNotAdjacent,
+    "SEAT_LIMIT_REACHED": SeatLimitReached,
+    "SALE_NOT_OPEN": SaleNotOpen,
+    "JOB_RUNNING": JobRunning,
+    "VALIDATION_FAILED": ValidationFailed,
+}
+
+
+def new_error(status: int, details: _Details, request_id: str = "", retry_after: int = 0) -> HoldfastError:
+    return classes.get(str(details.get("code")), HoldfastError)(status, details, request_id, retry_after)
+
+
+def error_of(response: httpx.Response) -> HoldfastError:
+    """The error of a response that was read. Without a problem in it, the detail is the status line."""
+    try:
+        details = response.json()
+    except ValueError:
+        details = None
+    if not isinstance(details, dict) or not isinstance(details.get("code"), str):
+        details = {"detail": f"{response.status_code} {response.reason_phrase}"}
+    seconds = response.headers.get("Retry-After", "")
+    return new_error(
+        response.status_code,
+        details,
+        response.headers.get("X-Request-Id", ""),
+        int(seconds) if seconds.isascii() and seconds.isdigit() else 0,
+    )
+
+
+def no_answer(cause: Exception) -> NoAnswer:
+    return NoAnswer(0, {"detail": str(cause) or type(cause).__name__})

@@ -1,0 +1,22 @@
+"""Verifies what Holdfast sends to an endpoint, with the library of Standard Webhooks."""
+
+from collections.abc import Mapping
+from typing import cast
+
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from .models import Change
+
+__all__ = ["WebhookVerificationError", "verify_webhook"]
+
+
+def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -> Change:
+    """Returns the change of a delivery that was signed with the endpoint's secret in the last five minutes.
+
+    The body must be as it was received. Anything else raises WebhookVerificationError. While a secret is rotated,
+    deliveries are signed with both, so the receiver needs one of them.
+    """
+    try:
+        return cast(Change, Webhook(secret).verify(body, dict(headers)))
+    except ValueError as error:  # a signature that is not base64, or a body that is not text
+        raise WebhookVerificationError("The delivery is malformed.") from error

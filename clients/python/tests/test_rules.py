@@ -1,0 +1,126 @@
+"""The rules of retries and streams, without a server."""
+
+import pickle
+
+import httpx
+import pytest
+
+from holdfast_client import HoldfastError, OutcomeUnknown, SeatsUnavailable
+from holdfast_client.errors import error_of, new_error, no_answer
+from holdfast_client.retry import Attempts, Request
+from holdfast_client.streams import Messages, Reconnection
+
+
+def lost() -> HoldfastError:
+    error = no_answer(httpx.ReadError("cut"))
+    error.__cause__ = httpx.ReadError("cut")
+    return error
+
+
+def refused_connection() -> HoldfastError:
+    error = no_answer(httpx.ConnectError("refused"))
+    error.__cause__ = httpx.ConnectError("refused")
+    return error
+
+
+def answer(status: int, code: str = "", retry_after: int = 0) -> HoldfastError:
+    return new_error(status, {"code": code} if code else {}, "", retry_after)
+
+
+@pytest.mark.parametrize(
+    ("error", "idempotent_is_retried", "other_is_retried"),
+    [
+        (lost(), True, False),
+        (refused_connection(), True, True),
+        (answer(429, "TOO_MANY_REQUESTS"), True, True),
+        (answer(503, "UNAVAILABLE"), True, True),
+        (answer(503, "OUTCOME_UNKNOWN"), True, False),
+        (answer(502), True, False),
+        (answer(503), True, False),
+        (answer(504), True, False),
+        (answer(500), False, False),
+        (answer(409, "SEATS_UNAVAILABLE"), False, False),
+        (answer(401, "UNAUTHENTICATED"), False, False),
+    ],
+    ids=str,
+)
+def test_what_is_retried(error: HoldfastError, idempotent_is_retried: bool, other_is_retried: bool) -> None:
+    for is_idempotent, is_retried in ((True, idempotent_is_retried), (False, other_is_retried)):
+        attempts = Attempts(Request("POST", "/", is_idempotent=is_idempotent), 60)
+        if is_retried:
+            assert 0.025 <= attempts.delay_after(error) <= 0.075
+        else:
+            with pytest.raises(type(error)):
+                attempts.delay_after(error)
+        with pytest.raises(type(error)):
+            Attempts(Request("POST", "/", is_idempotent=is_idempotent), 0).delay_after(error)
+
+
+def test_delays_grow_and_follow_the_answer() -> None:
+    attempts = Attempts(Request("GET", "/"), 1000)
+    delays = [attempts.delay_after(lost()) for _ in range(20)]
+    interval = 0.05
+    for delay in delays:
+        assert interval * 0.5 <= delay <= interval * 1.5
+        interval = min(interval * 1.5, 2)
+    assert attempts.delay_after(answer(429, "TOO_MANY_REQUESTS", 7)) == 7
+    assert attempts.delay_after(lost()) <= 0.075
+    with pytest.raises(HoldfastError):
+        attempts.delay_after(answer(429, "TOO_MANY_REQUESTS", 1001))
+
+
+@pytest.mark.parametrize(
+    ("method", "first", "is_unknown"), [("POST", lost(), True), ("POST", refused_connection(), False), ("GET", lost(), False)]
+)
+def test_an_outcome_stays_unknown(method: str, first: HoldfastError, is_unknown: bool) -> None:
+    attempts = Attempts(Request(method, "/"), 60)
+    attempts.delay_after(first)
+    with pytest.raises(HoldfastError) as error:
+        attempts.delay_after(answer(503, "UNAVAILABLE", 100))
+    assert isinstance(error.value, OutcomeUnknown) == is_unknown
+    assert error.value.code == ("OUTCOME_UNKNOWN" if is_unknown else "UNAVAILABLE")
+    with pytest.raises(HoldfastError) as error:  # an answer that says what happened
+        attempts.delay_after(answer(409, "LOCK_RELEASED"))
+    assert error.value.code == "LOCK_RELEASED"
+
+
+def test_errors_survive_a_proxy_and_another_process() -> None:
+    for content in (b"<html>", b'{"code":5}', b"[]"):
+        error = error_of(httpx.Response(502, content=content, headers={"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}))
+        assert (error.code, error.detail, error.retry_after) == ("", "502 Bad Gateway", 0)
+    refusal = error_of(httpx.Response(409, json={"code": "SEATS_UNAVAILABLE", "available": 1}, headers={"Retry-After": "3"}))
+    copied = pickle.loads(pickle.dumps(refusal))
+    assert isinstance(copied, SeatsUnavailable)
+    assert (copied.available, copied.retry_after) == (1, 3)
+
+
+def test_messages_come_whole() -> None:
+    text = b"retry: 3000\n: hello\n\nevent: reset\r\ndata: {}\r\n\r\n"
+    text += b'event: availability\nid: 7\ndata: {"eventId":\ndata: "\xc3\xa9"}\n\nid: 8\n'
+    for size in (1, 7, len(text)):
+        messages = Messages()
+        found = [m for begin in range(0, len(text), size) for m in messages.feed(text[begin : begin + size])]
+        assert found == [{"event": "reset", "data": {}}, {"event": "availability", "id": "7", "data": {"eventId": "é"}}]
+        assert messages.retry == 3
+
+
+def test_when_streams_connect_again() -> None:
+    stream = Reconnection(60, has_fresh_tokens=False)
+    stream.connected()
+    assert 2 <= stream.delay_after(lost(), 2) <= 3, "not at once"
+    assert [round(stream.delay_after(refused_connection(), 2) / 1.25) for _ in range(3)] in ([0, 1, 2], [1, 1, 2], [0, 1, 3], [1, 1, 3])
+    assert stream.delay_after(answer(503, "UNAVAILABLE", 20), 2) >= 20
+    with pytest.raises(HoldfastError):
+        stream.delay_after(answer(503, "UNAVAILABLE", 60), 2)
+    for error in (answer(404, "EVENT_NOT_FOUND"), answer(401, "UNAUTHENTICATED"), answer(422, "VALIDATION_FAILED")):
+        with pytest.raises(HoldfastError):
+            Reconnection(60, has_fresh_tokens=False).delay_after(error, 2)
+    fresh = Reconnection(1000, has_fresh_tokens=True)
+    for _ in range(4):
+        fresh.delay_after(answer(401, "UNAUTHENTICATED"), 2)
+    with pytest.raises(HoldfastError):
+        fresh.delay_after(answer(401, "UNAUTHENTICATED"), 2)
+    once = Reconnection(0, has_fresh_tokens=False)
+    once.connected()
+    with pytest.raises(HoldfastError):
+        once.delay_after(lost(), 2)
