@@ -26,6 +26,7 @@ import (
 type shop struct {
 	*client.Client
 	env   *testenv.Env
+	url   string
 	calls atomic.Int64
 }
 
@@ -51,6 +52,7 @@ func openShop(t *testing.T, proxy handler, options ...client.Option) *shop {
 		s.calls.Add(1)
 		proxy(w, r, api)
 	}))
+	s.url = server.URL
 	transport := &http.Transport{}
 	httpClient := &http.Client{Timeout: 10 * time.Second, Transport: transport}
 	options = append([]client.Option{client.WithKey("sesame"), client.WithHTTPClient(httpClient)}, options...)
