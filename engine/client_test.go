@@ -205,3 +205,32 @@ func TestOpen_ShortTimeoutOfTheProgramsClient(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The clock of the program dates what it creates. It does not decide what is due, even if it is two days ahead.
+func TestOpen_ClockDecidesNothing(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	const ahead = 48 * time.Hour
+	e, err := engine.Open(t.Context(), engine.Options{
+		URI: w.URI, Database: w.DB.Name(), Log: w.DB.Log(), Clock: func() time.Time { return time.Now().Add(ahead) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(context.WithoutCancel(t.Context())); err != nil {
+			t.Error(err)
+		}
+	})
+	user, err := e.Users.CreateUser(t.Context(), "Ada", "ada@example.com")
+	if err != nil || time.Until(user.CreatedAt) < ahead/2 {
+		t.Error(user.CreatedAt, err)
+	}
+	lock := acquire(t.Context(), e, holdfast.LockRequest{EventID: w.Event(10), UserID: user.ID, Seats: 3})
+	if left := time.Until(lock.ExpiresAt); left > time.Hour {
+		t.Errorf("the lock ends in %v", left)
+	}
+	if report, err := e.Sweep(t.Context()); err != nil || report.Applied != 0 {
+		t.Error(report, err)
+	}
+}

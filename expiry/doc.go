@@ -19,4 +19,7 @@
 // rejects a change of the event itself, all documents of the event are set aside. An event that
 // stays busy counts as an error, and the next run retries it. A sweep as a whole fails only if the
 // database does not answer. Its earlier commits stay.
+//
+// But for the reports that package engine returns, it is part of Holdfast's own programs and
+// may change in any release: see package holdfast.
 package expiry

@@ -14,4 +14,6 @@
 // Errors are application/problem+json. They never contain a driver's message, a
 // stack trace or another client's data. The cause of a server error is logged
 // with the request's ID.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package httpapi

@@ -41,4 +41,6 @@
 //
 // Each acquisition writes a new token. A late request of an earlier acquisition,
 // even of the same process, can neither renew nor release the new lease.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package jobs

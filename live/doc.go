@@ -28,4 +28,6 @@
 // back; its last ID is too old, of other sections, of another process that has read other maps, or was not of the last
 // message of a batch; or the event has got another plan. Its IDs continue to rise. A gap in the change stream needs no reset. A map
 // that can't be read is not sent: the listeners wait until it has been repaired.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package live

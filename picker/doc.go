@@ -1,5 +1,7 @@
 // Package picker has the seat map that shops embed: the web component holdfast-seats. Its source is in src, and what
 // the API serves, made of it by scripts/picker, in dist. README.md is for developers who embed it.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package picker
 
 import (

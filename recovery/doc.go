@@ -33,4 +33,7 @@
 // seat that several locks have, a lock whose seats are not in the plan, a plan that is missing,
 // damaged or removed from the event, a totalSeats that differs from the plan, and a section of
 // general admission of which more is taken than it has.
+//
+// But for the reports that package engine returns, it is part of Holdfast's own programs and
+// may change in any release: see package holdfast.
 package recovery

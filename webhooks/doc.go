@@ -45,4 +45,6 @@
 // the first success all waiting deliveries are sent at once: those that were never tried, and those that have failed as soon as their
 // DueAt has passed. A try before the time of the schedule does not use up a step of it. An endpoint that answers 410, or that only
 // fails for five days, is disabled behind a line.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package webhooks

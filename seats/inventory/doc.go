@@ -39,4 +39,6 @@
 // wish.go finds the seats of a wish in the hall, and seats.go claims them.
 //
 // testdata has the rules as transcripts that can be read without Go, one file for each subject; its README.md explains them.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package inventory

@@ -68,4 +68,6 @@
 //   - A gap is where two neighbours are further apart than 1.6 times the row's usual distance, which
 //     is the median. A row of two seats has no usual distance. Rows of a table get gaps only where they
 //     are put in another order.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package planfile

@@ -10,4 +10,6 @@
 // A section's seats are numbered from 0 in the plan's order, without gaps. This is the order of
 // the bits of a section's map: one bit a seat, 1 for a seat that is not available, the first
 // seat in the highest bit of the first byte.
+//
+// It is part of Holdfast's own programs and may change in any release: see package holdfast.
 package seating
