@@ -1,11 +1,13 @@
 """The rules of retries and streams, without a server."""
 
+import asyncio
 import pickle
 
 import httpx
 import pytest
 
 from holdfast_client import HoldfastError, OutcomeUnknown, SeatsUnavailable
+from holdfast_client._io import async_fresh, fresh
 from holdfast_client.errors import error_of, new_error, no_answer
 from holdfast_client.retry import Attempts, Request
 from holdfast_client.streams import Messages, Reconnection
@@ -92,6 +94,16 @@ def test_errors_survive_a_proxy_and_another_process() -> None:
     copied = pickle.loads(pickle.dumps(refusal))
     assert isinstance(copied, SeatsUnavailable)
     assert (copied.available, copied.retry_after) == (1, 3)
+
+
+def test_tokens_may_be_fetched() -> None:
+    async def fetch() -> str:
+        return "fetched"
+
+    assert asyncio.run(async_fresh(fetch)) == "fetched"
+    assert asyncio.run(async_fresh(lambda: "made")) == fresh(lambda: "made") == "made"
+    assert asyncio.run(async_fresh("kept")) == fresh("kept") == "kept"
+    assert asyncio.run(async_fresh(None)) == fresh(None) == ""
 
 
 def test_messages_come_whole() -> None:

@@ -1,12 +1,13 @@
 """The calls, at a real API."""
 
 import secrets
+from contextlib import aclosing
 
 import pytest
 
-from holdfast_client import HoldfastError, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, ValidationFailed, all_seats
+from holdfast_client import AsyncClient, HoldfastError, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, ValidationFailed, all_seats
 
-from ..api import KEY, Api, Proxy
+from ..api import KEY, Api, Proxy, new_token
 from .sales import DATE, create_sale, create_seated_sale, new_client, new_holder
 
 pytestmark = pytest.mark.anyio
@@ -206,12 +207,18 @@ async def test_reads_what_operators_read(api: Api) -> None:
             await shop.request("GET", "//example.com/api")
 
 
-async def test_takes_fresh_tokens(api: Api) -> None:
-    from holdfast_client import AsyncClient
-
-    tokens = iter(["wrong", KEY])
-    async with AsyncClient(api.url, lambda: next(tokens)) as shop:
+async def test_acts_for_a_customer_with_fresh_tokens(api: Api) -> None:
+    holder = new_holder()
+    tokens = iter(["wrong", *(new_token(holder) for _ in range(4))])
+    async with new_client(api.url) as shop, AsyncClient(api.url, lambda: next(tokens)) as page:
+        event = await create_sale(shop)
         with pytest.raises(HoldfastError) as refusal:
-            await shop.get_health()
+            await page.get_event(event["id"])
         assert refusal.value.code == "UNAUTHENTICATED"
-        assert await shop.get_health()
+        lock = await page.acquire_lock(eventId=event["id"], holder=holder, seats=1)
+        booking = await page.create_booking(eventId=event["id"], lockId=lock["id"], holder=holder, paymentTtlSeconds=900)
+        with pytest.raises(HoldfastError) as forbidden:
+            await page.confirm_booking(booking["id"])
+        assert forbidden.value.code == "FORBIDDEN"
+        async with aclosing(page.stream_event(event["id"])) as messages:
+            assert (await anext(messages))["event"] == "availability"
