@@ -24,8 +24,8 @@ export interface Reset { event: "reset"; data: Record<string, never> }
 /** Kept is an answer to a request with an idempotency key; replayed is true if an earlier request was carried out. */
 export type Kept<T> = T & { readonly replayed: boolean };
 
-/** HeldMap is a map of seats that getSeats can refresh. */
-export type HeldMap = SeatMap & { readonly etag: string };
+/** HeldMap is a map of seats that getSeats can refresh: with its ETag, and what was asked for. */
+export type HeldMap = SeatMap & { readonly etag: string; readonly asked: string };
 
 /** RawOptions are those of a request to any route. */
 export interface RawOptions extends CallOptions { query?: Query; body?: unknown; headers?: Readonly<Record<string, string>> }
@@ -65,9 +65,7 @@ export class Holdfast {
   async findUser(query: { email: string }, options?: CallOptions): Promise<User | undefined> {
     return (await this.#get<Page<User>>("/api/users", query, options)).items[0];
   }
-  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> {
-    return this.#patch(path`/api/users/${id}`, change, options);
-  }
+  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> { return this.#patch(path`/api/users/${id}`, change, options); }
   /** eraseUser erases what is known about a user, for good. After an unknown outcome the same call continues. */
   eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#post(path`/api/users/${id}/erase`, undefined, options); }
   eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#post("/api/holders/erase", holder, options); }
@@ -83,9 +81,7 @@ export class Holdfast {
   /** deleteEvent fails with EVENT_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
   deleteEvent(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/events/${id}`, {}, options); }
   /** cancelEvent cancels an event for good, and returns the run that ends its locks and bookings. */
-  cancelEvent(id: string, options?: CallOptions): Promise<Run> {
-    return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options);
-  }
+  cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
   getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#get(path`/api/events/${id}/report`, {}, options); }
   /** streamEvent yields the state of an event, first and after each change. It connects again when it is cut, and resumes. */
   streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
@@ -106,12 +102,15 @@ export class Holdfast {
   listSeatingPlans(query?: QueryOf<"list-seating-plans">, options?: CallOptions): List<SeatingPlanSummary> {
     return this.list("/api/seating-plans", query, options);
   }
-  /** getSeats returns the seats that are taken; `previous` itself if nothing has changed since it was read by the same query. */
+  /** getSeats returns the seats that are taken; `previous` itself if nothing has changed since the same query. */
   async getSeats(eventId: string, query: QueryOf<"get-seats"> = {}, options?: CallOptions & { previous?: HeldMap }): Promise<HeldMap> {
-    const headers = options?.previous?.etag ? { "If-None-Match": options.previous.etag } : undefined;
-    const answer = await this.#send("GET", path`/api/events/${eventId}/seats`, { query, headers }, options);
-    if (answer.status === 304 && options?.previous) return options.previous;
-    return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "" };
+    const route = path`/api/events/${eventId}/seats`;
+    const asked = JSON.stringify([route, query.section, query.format]);
+    const previous = options?.previous?.asked === asked ? options.previous : undefined;
+    const headers = previous?.etag ? { "If-None-Match": previous.etag } : undefined;
+    const answer = await this.#send("GET", route, { query, headers }, options);
+    if (answer.status === 304 && previous) return previous;
+    return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "", asked };
   }
   getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> {
     return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options);
@@ -156,9 +155,7 @@ export class Holdfast {
     return this.#post(path`/api/events/${booking.eventId}/bookings`, booking, options);
   }
   getBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#get(this.#in(path`/bookings/${id}`), {}, options); }
-  listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> {
-    return this.list("/api/bookings", query, options);
-  }
+  listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> { return this.list("/api/bookings", query, options); }
   updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> {
     return this.#patch(this.#in(path`/bookings/${id}`), change, options);
   }
@@ -189,9 +186,7 @@ export class Holdfast {
   // Payments
 
   getPayment(id: string, options?: CallOptions): Promise<Payment> { return this.#get(path`/api/payments/${id}`, {}, options); }
-  listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> {
-    return this.list("/api/payments", query, options);
-  }
+  listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> { return this.list("/api/payments", query, options); }
   /** refundPayment records that a payment that is REFUND_DUE was refunded or voided. */
   refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
     return this.#post(path`/api/payments/${id}/refunded`, refund, options);
@@ -220,24 +215,18 @@ export class Holdfast {
     return this.#post(path`/api/waitlist/${id}/decline`, undefined, options);
   }
   /** leaveWaitlist ends an entry that waits, or gives its offer back. */
-  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> {
-    return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options);
-  }
+  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options); }
 
   // Changes and webhooks
 
   /** listChanges lists committed changes, oldest first. Keep the last page's token (`pages()`), and continue with it as pageToken. */
-  listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> {
-    return this.list("/api/changes", query, options);
-  }
+  listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> { return this.list("/api/changes", query, options); }
   /** createWebhook creates an endpoint. Without `secret` in the answer an earlier attempt has created it: rotate the secret. */
   createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Kept<CreatedWebhook>> {
     return this.#once("POST", "/api/webhooks", webhook, options);
   }
   getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
-  listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> {
-    return this.list("/api/webhooks", query, options);
-  }
+  listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> { return this.list("/api/webhooks", query, options); }
   updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> {
     return this.#patch(path`/api/webhooks/${id}`, change, options);
   }
@@ -269,21 +258,13 @@ export class Holdfast {
   listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> {
     return this.list(path`/api/admin/jobs/${job}/runs`, query, options);
   }
-  freeLease(job: string, options?: CallOptions): Promise<FreedLease> {
-    return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options);
-  }
-  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> {
-    return this.#get("/api/admin/overview", query, options);
-  }
-  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> {
-    return this.#get(path`/api/admin/events/${id}`, {}, options);
-  }
+  freeLease(job: string, options?: CallOptions): Promise<FreedLease> { return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options); }
+  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> { return this.#get("/api/admin/overview", query, options); }
+  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
   getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> {
     return this.#get(path`/api/admin/events/${id}/sales`, query, options);
   }
-  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> {
-    return this.#get(path`/api/admin/events/${id}/seats`, {}, options);
-  }
+  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> { return this.#get(path`/api/admin/events/${id}/seats`, {}, options); }
   refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
   search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
   getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }
