@@ -90,17 +90,6 @@ type Server struct {
 // maxConnections bounds the memory of idle connections, about 20 KiB each.
 const maxConnections = 16384
 
-// connections is how many connections this process may serve. It leaves some file
-// descriptors for MongoDB and Redis.
-func connections() int64 {
-	var files syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil {
-		return maxConnections
-	}
-	const share = 4 // a quarter of the descriptors is left
-	return int64(min(maxConnections, files.Cur-files.Cur/share))
-}
-
 // isCrowded reports whether more than half of the connections are open. Each request then
 // ends its connection.
 func (s *Server) isCrowded() bool { return s.open.Load() > s.maxOpen/2 }
