@@ -1,5 +1,5 @@
-// Package compose_test loads docker-compose.yml with Docker's own parser, and checks that
-// the images, files, settings and ports that it names exist. It is a separate module, so the
+// Package compose_test loads docker-compose.yml and deploy/compose/holdfast.yml with Docker's own parser, and
+// checks that the images, files, settings and ports that they name exist. It is a separate module, so the
 // programs do not depend on Docker's packages.
 package compose_test
 
@@ -22,42 +22,59 @@ import (
 
 const root = "../.."
 
-func load(t *testing.T) *types.Project {
+// The file for development builds the programs. The other one needs no clone.
+const (
+	development = "docker-compose.yml"
+	released    = "deploy/compose/holdfast.yml"
+)
+
+var services = map[string][]string{
+	development: {"api", "balancer", "grafana", "mongo", "prometheus", "redis", "worker"},
+	released:    {"api", "mongo", "redis", "worker"},
+}
+
+func load(t *testing.T, file string, env ...string) *types.Project {
 	t.Helper()
-	options, err := cli.NewProjectOptions([]string{root + "/docker-compose.yml"}, cli.WithName("holdfast"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	project, err := options.LoadProject(t.Context())
+	project, err := parse(t, file, append(env, "API_KEYS=shop:admin:0123456789abcdef"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return project
 }
 
+func parse(t *testing.T, file string, env []string) (*types.Project, error) {
+	t.Helper()
+	options, err := cli.NewProjectOptions([]string{filepath.Join(root, file)}, cli.WithName("holdfast"), cli.WithEnv(env))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options.LoadProject(t.Context())
+}
+
 func TestCompose_HasAllServicesOnLoopback(t *testing.T) {
 	t.Parallel()
-	project := load(t)
-	names := slices.Sorted(maps.Keys(project.Services))
-	if want := []string{"api", "balancer", "grafana", "mongo", "prometheus", "redis", "worker"}; !slices.Equal(names, want) {
-		t.Errorf("services %v, want %v", names, want)
-	}
-	for name, s := range project.Services {
-		if s.Image != "" && !strings.Contains(s.Image, ":") {
-			t.Errorf("%s: the image %s has no version", name, s.Image)
+	for file, want := range services {
+		project := load(t, file)
+		if names := slices.Sorted(maps.Keys(project.Services)); !slices.Equal(names, want) {
+			t.Errorf("%s: services %v, want %v", file, names, want)
 		}
-		if s.Restart != "unless-stopped" {
-			t.Errorf("%s: restart is %q", name, s.Restart)
-		}
-		for _, p := range s.Ports {
-			if p.HostIP != "127.0.0.1" {
-				t.Errorf("%s: port %s is open to the network", name, p.Published)
+		for name, s := range project.Services {
+			if s.Image != "" && !strings.Contains(s.Image, ":") {
+				t.Errorf("%s: %s: the image %s has no version", file, name, s.Image)
 			}
-		}
-		for _, v := range s.Volumes {
-			if v.Type == types.VolumeTypeBind {
-				if _, err := os.Stat(v.Source); err != nil {
-					t.Errorf("%s: %v", name, err)
+			if s.Restart != "unless-stopped" {
+				t.Errorf("%s: %s: restart is %q", file, name, s.Restart)
+			}
+			for _, p := range s.Ports {
+				if p.HostIP != "127.0.0.1" {
+					t.Errorf("%s: %s: port %s is open to the network", file, name, p.Published)
+				}
+			}
+			for _, v := range s.Volumes {
+				if v.Type == types.VolumeTypeBind {
+					if _, err := os.Stat(v.Source); err != nil {
+						t.Errorf("%s: %s: %v", file, name, err)
+					}
 				}
 			}
 		}
@@ -77,28 +94,64 @@ func TestCompose_UsesExistingSettingsAndCommands(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	project := load(t)
-	for _, name := range []string{"api", "worker"} {
-		s := project.Services[name]
-		for setting := range s.Environment {
-			if !bytes.Contains(help, []byte("$"+setting)) && !strings.HasPrefix(setting, "OTEL_") {
-				t.Errorf("%s: the setting %s is not in --help", name, setting)
+	for file := range services {
+		project := load(t, file)
+		for _, name := range []string{"api", "worker"} {
+			s := project.Services[name]
+			for setting := range s.Environment {
+				if !bytes.Contains(help, []byte("$"+setting)) && !strings.HasPrefix(setting, "OTEL_") {
+					t.Errorf("%s: %s: the setting %s is not in --help", file, name, setting)
+				}
+			}
+			const stopTime = 15 * time.Second // SHUTDOWN_DELAY, then the end of requests and runs
+			if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < stopTime {
+				t.Errorf("%s: %s: has less than %v to stop", file, name, stopTime)
+			}
+			for _, folder := range []string{"/out", "$TARGETPLATFORM"} {
+				if !bytes.Contains(image, []byte(folder+s.Command[0]+" ")) {
+					t.Errorf("%s: %s: the image does not contain %s of %s", file, name, s.Command[0], folder)
+				}
 			}
 		}
-		const stopTime = 15 * time.Second // SHUTDOWN_DELAY, then the end of requests and runs
-		if s.StopGracePeriod == nil || time.Duration(*s.StopGracePeriod) < stopTime {
-			t.Errorf("%s: has less than %v to stop", name, stopTime)
+	}
+}
+
+// The file without a clone names no file, and the image of the version that CHANGELOG.md describes first.
+func TestCompose_ReleaseNeedsNoClone(t *testing.T) {
+	t.Parallel()
+	changes, err := os.ReadFile(filepath.Join(root, "CHANGELOG.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^## ([0-9.]+)`).FindSubmatch(changes)
+	if version == nil {
+		t.Fatal("CHANGELOG.md has no version")
+	}
+	for name, s := range load(t, released).Services {
+		if s.Build != nil {
+			t.Errorf("%s is built", name)
 		}
-		if !bytes.Contains(image, []byte("/out"+s.Command[0]+" ")) {
-			t.Errorf("%s: the image does not contain %s", name, s.Command[0])
+		for _, v := range s.Volumes {
+			if v.Type == types.VolumeTypeBind {
+				t.Errorf("%s mounts %s", name, v.Source)
+			}
 		}
+		if isOurs := name == "api" || name == "worker"; isOurs && s.Image != "ghcr.io/holdfast-dev/holdfast:"+string(version[1]) {
+			t.Errorf("%s has the image %s, want version %s", name, s.Image, version[1])
+		}
+	}
+	if image := load(t, released, "HOLDFAST_VERSION=9.8.7").Services["api"].Image; !strings.HasSuffix(image, ":9.8.7") {
+		t.Errorf("HOLDFAST_VERSION does not choose the image, which is %s", image)
+	}
+	if _, err := parse(t, released, nil); err == nil || !strings.Contains(err.Error(), "API_KEYS") || !strings.Contains(err.Error(), "name:scope:secret") {
+		t.Errorf("without API_KEYS: %v", err)
 	}
 }
 
 // The load balancer finds the processes of the API by their service's name, at the port that they listen on.
 func TestCompose_BalancerReachesTheAPI(t *testing.T) {
 	t.Parallel()
-	project := load(t)
+	project := load(t, development)
 	api, balancer := project.Services["api"], project.Services["balancer"]
 	_, port, _ := strings.Cut(*api.Environment["HTTP_ADDR"], ":")
 	if dns := balancer.Environment["API_DNS"]; dns == nil || *dns != "api:"+port || len(api.Ports) != 0 {
@@ -114,7 +167,7 @@ func TestCompose_BalancerReachesTheAPI(t *testing.T) {
 // Grafana queries Prometheus, and its dashboard is mounted.
 func TestCompose_MonitoringReachesTheServices(t *testing.T) {
 	t.Parallel()
-	project := load(t)
+	project := load(t, development)
 	var prometheus struct {
 		Rules   []string `yaml:"rule_files"`
 		Scrapes []struct {
