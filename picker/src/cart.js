@@ -23,7 +23,12 @@ export class Cart {
    * `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
-    Object.assign(this, { api, hall, seats, options, words, on });
+    this.api = api;
+    this.hall = hall;
+    this.seats = seats;
+    this.options = options;
+    this.words = words;
+    this.on = on;
     this.hold = new Hold(api, () => this.#request(), {
       changed: (wish) => this.#takeLock(wish),
       changedElsewhere: () => this.#takeLock(),

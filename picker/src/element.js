@@ -17,6 +17,8 @@ import { WaitingBox, keyOf } from "./waiting.js";
 import { Waitlist, takesEntries } from "./waitlist.js";
 import { words as english } from "./words.js";
 
+/** @import { BestOptions, HoldfastSeatsError, HoldfastSeatsEventDetails, Lock, Price, Selected, SelectedPlaces, SelectedSeat, Token, WaitlistEntry, Words } from "./types.js" */
+
 let sheet;
 
 const toastTime = 7000; // ms
@@ -27,7 +29,65 @@ const waitlistInterval = 30_000; // ms, at least, from one reading of the event 
 const soldOutDelay = 5000; // ms, at most, until the event is read: all pages see at the same moment that seats are gone
 const numbers = new Set(); // of the maps on the page
 
-/** The custom element. README.md has its attributes, properties, methods, events, parts and custom properties. */
+/**
+ * A seat map on which customers choose and hold seats.
+ *
+ * @tagname holdfast-seats
+ *
+ * @attr {string} event - ID of the event
+ * @attr {string} src - address of the Holdfast server; without it, the page's origin
+ * @attr {string} user - ID of the user whose seats these are; without it and `holder`, the token says it
+ * @attr {string} holder - the customer whose seats these are, in place of `user`
+ * @attr {"click" | "checkout"} [hold=click] - `click`: each click holds the seat on the server. `checkout`: seats are only marked until `hold()` is called
+ * @attr {number} [max-seats=10] - maximum number of chosen seats and places, at most 50
+ * @attr {number} ttl-seconds - how long seats are held; without it, as long as the server holds them
+ * @attr {string} lock - IDs of locks to continue with, separated by spaces, such as after a reload
+ * @attr {boolean} paying - nothing can be chosen or given up while the shop is paid. The element sets and removes it too
+ * @attr {string} prices - JSON, by category key: numbers (see `currency`) or texts
+ * @attr {string} currency - such as EUR, for prices that are numbers
+ * @attr {string} lang - the language of prices; without it, the browser's
+ * @attr {"light" | "dark"} theme - without it, the browser's
+ *
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["ready"]>} ready - the map is drawn; `seats` leaves standing places out
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["seatselected"]>} seatselected - a seat was chosen or given up, by the customer, because it is gone, or by `finish()`
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["placesselected"]>} placesselected - the number of standing places in a section changed to `places.seats`
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["holdchanged"]>} holdchanged - what is held changed
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["holdexpired"]>} holdexpired - a lock has expired, or was released elsewhere
+ * @fires {CustomEvent<HoldfastSeatsEventDetails["waitlistchanged"]>} waitlistchanged - the status or the position of the customer's entry changed. `lock` is the offer
+ * @fires {CustomEvent<HoldfastSeatsError>} error - a refusal of the server, or no answer. It does not bubble
+ *
+ * @csspart root - everything
+ * @csspart toolbar - the buttons above the map
+ * @csspart sale - the text while the event is not on sale
+ * @csspart notice - the text over a map that is not live
+ * @csspart map - the map
+ * @csspart cursor - the seat or section that has the keyboard's focus
+ * @csspart list - the list of seats, in place of the map
+ * @csspart tip - the text at the pointer
+ * @csspart toast - the last message
+ * @csspart panel - everything below or next to the map
+ * @csspart legend - the categories and shapes
+ * @csspart best - the form of best available
+ * @csspart areas - the standing places
+ * @csspart waitlist - the waiting list
+ * @csspart cart - the chosen seats
+ * @csspart time - how long they are held
+ * @csspart total - their number and price
+ *
+ * @cssprop --holdfast-background - background
+ * @cssprop --holdfast-floor - sections
+ * @cssprop --holdfast-ink - texts
+ * @cssprop --holdfast-soft - lesser texts, borders of buttons
+ * @cssprop --holdfast-line - other borders
+ * @cssprop --holdfast-taken - seats that are not available
+ * @cssprop --holdfast-mine - chosen seats
+ * @cssprop --holdfast-focus - the keyboard's focus
+ * @cssprop --holdfast-warn - warnings
+ * @cssprop --holdfast-accent - button of best available
+ * @cssprop --holdfast-accent-ink - its text
+ * @cssprop --holdfast-font - font
+ * @cssprop --holdfast-height - height of the map
+ */
 export class HoldfastSeats extends HTMLElement {
   static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "paying", "theme", "lang"];
 
@@ -58,8 +118,11 @@ export class HoldfastSeats extends HTMLElement {
     }
     const root = this.attachShadow({ mode: "open" });
     root.adoptedStyleSheets = [sheet];
+    /** @private */
     this.live = el("p", { className: "hidden", role: "status" });
+    /** @private */
     this.notice = el("p", { className: "notice", part: "notice", role: "alert", hidden: true });
+    /** @private */
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
     for (const name of ["token", "prices", "words", "paying"]) { // that a page has set before this class was defined
@@ -70,14 +133,22 @@ export class HoldfastSeats extends HTMLElement {
     }
   }
 
-  /** words are the texts. Words that are set replace the English ones; see words.js for all of them. */
+  /**
+   * words are the texts. Words that are set replace the English ones; see words.js for all of them.
+   * @type {Words}
+   */
   get words() { return this.#words; }
+  /** @param {Partial<Words>} words */
   set words(words) {
     this.#words = { ...english, ...words };
     this.#reload();
   }
 
-  /** token is the customer's token, or a function that returns or promises one. It is sent in a header alone. */
+  /**
+   * token is the customer's token, or a function that returns or promises one: it is called before each request. It is sent in a
+   * header alone. Set it again for another customer.
+   * @type {Token}
+   */
   get token() { return this.#token ?? ""; }
   set token(token) {
     this.#token = token;
@@ -88,7 +159,10 @@ export class HoldfastSeats extends HTMLElement {
     }
   }
 
-  /** prices are by category key: numbers (see currency) or texts. */
+  /**
+   * prices are by category key: numbers (see the attribute currency) or texts.
+   * @type {Record<string, Price>}
+   */
   get prices() { return this.#prices ?? parsePrices(this.getAttribute("prices")); }
   set prices(prices) {
     this.#prices = prices;
@@ -96,7 +170,10 @@ export class HoldfastSeats extends HTMLElement {
     this.#showAll();
   }
 
-  /** selection has the chosen seats, and the places in areas. */
+  /**
+   * selection has the chosen seats, and the places in areas.
+   * @type {Selected[]}
+   */
   get selection() {
     const p = this.#parts;
     if (p === undefined) return [];
@@ -104,18 +181,24 @@ export class HoldfastSeats extends HTMLElement {
       ...[...p.cart.areas.keys()].map((n) => this.#places(p.hall.sections[n]))];
   }
 
-  /** locks are the locks that hold the selection, as the server answered them. */
+  /**
+   * locks are the locks that hold the selection, as the server answered them.
+   * @type {Lock[]}
+   */
   get locks() { return this.#parts?.cart.locks ?? []; }
 
   /**
    * hold holds the selection, and promises the locks: for hold="checkout". It rejects with the refusal of the server
    * ({code, status, message, problem}). The selection stays, except for seats that are gone.
+   * @returns {Promise<Lock[]>}
    */
   hold() { return this.#parts?.cart.holdAll() ?? Promise.resolve([]); }
 
   /**
-   * best holds the best available seats, in place of the chosen ones. options: {categories, section, adjacent,
-   * accessibleSeats}. It rejects with the refusal of the server.
+   * best holds the best available seats, in place of the chosen ones. It rejects with the refusal of the server.
+   * @param {number} seats
+   * @param {BestOptions} [options]
+   * @returns {Promise<void>}
    */
   async best(seats, options = {}) {
     const p = this.#parts;
@@ -133,20 +216,34 @@ export class HoldfastSeats extends HTMLElement {
     p.map.focusSeat(found[0], p.map.node.contains(this.shadowRoot.activeElement));
   }
 
-  /** paying is the attribute: the choice can't be changed while the shop is paid. It ends when nothing is held any more. */
+  /**
+   * paying is the attribute: the choice can't be changed while the shop is paid. It ends when nothing is held any more.
+   * @type {boolean}
+   */
   get paying() { return this.hasAttribute("paying"); }
   set paying(is) { this.toggleAttribute("paying", is); }
 
-  /** waitlistEntry is the customer's entry on the waiting list, open or ended on this page, as the server answered it; null: there is none. */
+  /**
+   * waitlistEntry is the customer's entry on the waiting list, open or ended on this page, as the server answered it; null: there is none.
+   * @type {WaitlistEntry | null}
+   */
   get waitlistEntry() { return this.#parts?.waitlist.entry ?? null; }
 
-  /** joinWaitlist waits for seats. options are those of best(), or the section of standing places. It rejects with the refusal of the server. */
+  /**
+   * joinWaitlist waits for seats. options are those of best(), or the section of standing places. It rejects with the refusal of the server.
+   * @param {number} seats
+   * @param {BestOptions} [options]
+   * @returns {Promise<WaitlistEntry | null>}
+   */
   async joinWaitlist(seats, options = {}) {
     await this.#parts?.waitlist.join(seats, options);
     return this.waitlistEntry;
   }
 
-  /** leaveWaitlist gives up the place on the list, or declines the offer. */
+  /**
+   * leaveWaitlist gives up the place on the list, or declines the offer.
+   * @returns {Promise<void>}
+   */
   async leaveWaitlist() {
     const { isWaiting, isOffered } = this.#parts?.waitlist ?? {};
     if (!isWaiting && !isOffered) return;
@@ -155,16 +252,25 @@ export class HoldfastSeats extends HTMLElement {
     await p.waitlist.leave().finally(() => { p.isLeaving = false; });
   }
 
-  /** release releases everything that is chosen and held. It cancels a booking of the locks that is not paid. */
+  /**
+   * release releases everything that is chosen and held. It cancels a booking of the locks that is not paid.
+   * @returns {Promise<void>}
+   */
   release() { return this.#parts?.cart.clear() ?? Promise.resolve(); }
 
   /**
    * finish forgets the locks without releasing them, after the shop has sold them: those with these IDs, or all. Others are
    * released, unless they have a booking.
+   * @param {string[]} [ids]
+   * @returns {Promise<void>}
    */
   finish(ids) { return this.#parts?.cart.forget(ids) ?? Promise.resolve(); }
 
-  /** showSeat moves the map and the keyboard to a seat, by its ID. */
+  /**
+   * showSeat moves the map and the keyboard to a seat, by its ID.
+   * @param {string} id
+   * @returns {void}
+   */
   showSeat(id) {
     const seat = this.#parts?.hall.byID.get(id);
     if (seat === undefined) return;
@@ -594,6 +700,7 @@ export class HoldfastSeats extends HTMLElement {
     return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: free === 0 ? this.words.soldOut : this.words.free(free), price });
   }
 
+  /** @returns {SelectedSeat} */
   #seat(i) {
     const { hall, cart } = this.#parts;
     return {
@@ -602,6 +709,7 @@ export class HoldfastSeats extends HTMLElement {
     };
   }
 
+  /** @returns {SelectedPlaces} */
   #places(section) {
     const { cart } = this.#parts;
     return { ...this.#where(section, section.category), seats: cart.areas.get(section.number) ?? 0, held: cart.areaIsHeld(section.number) };
@@ -777,6 +885,11 @@ export class HoldfastSeats extends HTMLElement {
     this.#tell("error", { code: refusal.code, status: refusal.status, message: refusal.message, problem: refusal.problem, retrying });
   }
 
+  /**
+   * @template {keyof HoldfastSeatsEventDetails} Type
+   * @param {Type} type
+   * @param {HoldfastSeatsEventDetails[Type]} detail
+   */
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
 }
 

@@ -21,7 +21,10 @@ export class Feed {
    * were lost: what follows is the whole state), `replaced()` (the event may have another plan) and `gone(refusal)`
    */
   constructor(api, eventID, seats, on) {
-    Object.assign(this, { api, path: `/api/events/${eventID}`, seats, on });
+    this.api = api;
+    this.path = `/api/events/${eventID}`;
+    this.seats = seats;
+    this.on = on;
     this.#stream = new Stream(api, () => this.#next(), {
       message: (m) => this.#take(m), connected: on.connected, gone: on.gone,
       refused: ({ status }) => { if (status === 422) on.replaced(); }, // a section is not in the event's plan any more

@@ -94,7 +94,12 @@ export class Hall {
   section(seat) { return this.sections[this.sectionOf[seat]]; }
   row(seat) { return this.rows[this.rowOf[seat]]; }
 
-  /** sectionAt is the section under a point; the last one that is drawn, if there are several. */
+  /**
+   * sectionAt is the section under a point; the last one that is drawn, if there are several.
+   * @param {number} x
+   * @param {number} y
+   * @param {(section: any) => boolean} isShown
+   */
   sectionAt(x, y, isShown = () => true) {
     return this.sections.findLast((s) => isShown(s) && holds(s.box, x, y) && isInside(s.outline, x, y));
   }

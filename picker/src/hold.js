@@ -25,7 +25,9 @@ export class Hold {
    * bought, and is not changed any more), `waiting(refusal)` (no answer yet; undefined: there is one), and `wishOf(lock)`, the wish for what a lock has
    */
   constructor(api, request, on) {
-    Object.assign(this, { api, request, on });
+    this.api = api;
+    this.request = request;
+    this.on = on;
   }
 
   /** adopt takes over a lock that was made before, such as before the page was loaded again. */

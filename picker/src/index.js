@@ -1,7 +1,11 @@
 import { HoldfastSeats } from "./element.js";
 
 export { HoldfastSeats };
-/** version of this module, that of Holdfast. */
+/**
+ * version of this module, that of Holdfast.
+ * @type {string}
+ */
+// @ts-expect-error: scripts/picker defines VERSION.
 export const version = VERSION;
 
 // For the console and the demo shop, which show more than customers may see. Not for pages of others: it may change at any time.

@@ -13,7 +13,10 @@ export class SeatList {
 
   /** @param look has `describe(seat)`, `warning(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()` */
   constructor(hall, look, on, words) {
-    Object.assign(this, { hall, look, on, words });
+    this.hall = hall;
+    this.look = look;
+    this.on = on;
+    this.words = words;
     this.node = el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list, "aria-describedby": "help",
       onkeydown: (event) => this.#leave(event) },
       ...hall.sections.map((s) => this.#section(s)));

@@ -30,7 +30,10 @@ export class SeatMap {
   #focus = undefined; // {seat} or {section}
 
   constructor(hall, look, on, words) {
-    Object.assign(this, { hall, look, on, words });
+    this.hall = hall;
+    this.look = look;
+    this.on = on;
+    this.words = words;
     this.canvas = el("canvas", { "aria-hidden": "true" });
     this.node = el("div", { className: "map", part: "map", role: "group", "aria-label": words.map, "aria-describedby": "help" },
       this.canvas, el("span", { id: "help", className: "hidden", textContent: words.help }));

@@ -11,7 +11,12 @@ export class Panel {
    * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)`
    */
   constructor(hall, seats, cart, shop, on, words) {
-    Object.assign(this, { hall, seats, cart, shop, on, words });
+    this.hall = hall;
+    this.seats = seats;
+    this.cart = cart;
+    this.shop = shop;
+    this.on = on;
+    this.words = words;
     this.node = el("div", { className: "panel", part: "panel" }, this.#legend(), this.#best(), this.#areas(), this.#cart());
     this.show();
   }

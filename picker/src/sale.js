@@ -21,7 +21,7 @@ export function saleText(event, now, words, language) {
 }
 
 function dateTime(time, language) {
-  const form = { dateStyle: "long", timeStyle: "short" };
+  const form = /** @type {const} */ ({ dateStyle: "long", timeStyle: "short" });
   try {
     return new Date(time).toLocaleString(language || undefined, form);
   } catch { // no such language
@@ -36,7 +36,10 @@ export class Sale {
 
   /** @param on gets the state when it has changed, and the one before */
   constructor(api, event, on, stop) {
-    Object.assign(this, { api, event, on, stop });
+    this.api = api;
+    this.event = event;
+    this.on = on;
+    this.stop = stop;
   }
 
   /** check is called again and again. */

@@ -19,7 +19,10 @@ export class Stream {
    * @param stop a signal
    */
   constructor(api, path, on, stop) {
-    Object.assign(this, { api, path, on, stop });
+    this.api = api;
+    this.path = path;
+    this.on = on;
+    this.stop = stop;
   }
 
   /** reconnect ends the connection, and makes another one at once. */

@@ -10,7 +10,9 @@ export class WaitingBox {
    * @param on has `join(seats, wish)`, `leave()` and `instead()`, to have the offered seats in place of others
    */
   constructor(kinds, label, on, words) {
-    Object.assign(this, { kinds, on, words });
+    this.kinds = kinds;
+    this.on = on;
+    this.words = words;
     const button = (text, onclick) => el("button", { type: "button", textContent: text, onclick: () => this.#act(onclick) });
     this.text = el("p");
     this.number = el("input", { type: "number", min: "1", value: "1", required: true });

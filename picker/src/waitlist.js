@@ -23,7 +23,11 @@ export class Waitlist {
    * @param changed gets the entry as it was before
    */
   constructor(api, eventID, customer, changed, stop) {
-    Object.assign(this, { api, customer, changed, stop, path: `/api/events/${encodeURIComponent(eventID)}/waitlist` });
+    this.api = api;
+    this.customer = customer;
+    this.changed = changed;
+    this.stop = stop;
+    this.path = `/api/events/${encodeURIComponent(eventID)}/waitlist`;
     document.addEventListener("visibilitychange", () => (document.hidden ? this.#wait() : this.poll()), { signal: stop });
     stop.addEventListener("abort", () => clearTimeout(this.#timer));
   }
@@ -89,7 +93,8 @@ export class Waitlist {
     const lock = entry?.status === "OFFERED" ? await this.#lockOf(entry) : null;
     if (asked !== this.#asked || this.stop.aborted) return;
     const before = this.entry;
-    Object.assign(this, { entry, lock });
+    this.entry = entry;
+    this.lock = lock;
     this.#wait();
     this.changed(before);
   }

@@ -19,6 +19,7 @@ export const words = {
   soldOut: "sold out",
   places: (n) => plural(n, "place", "places"),
   seat: ({ section, row, label, category, price }) => [section, row && `row ${row}`, label && `seat ${label}`, category, price].filter(Boolean).join(", "),
+  /** @param {{ name: string, category: string, free: string, price: string }} section */
   section: ({ name, free, price }) => [name, free, price].filter(Boolean).join(", "),
   accessible: "wheelchair place",
   companion: "companion seat",

@@ -266,13 +266,11 @@ test("another plan under an open map: it is redrawn, and the lock stays", async 
   expectNoErrors(page);
 });
 
-test("the module is small, and comes with its source map and its types", async () => {
+test("the module is small, and comes with its source map", async () => {
   const module = await fetch(`${holdfast.url}/assets/holdfast-seats.js`);
   const text = await module.text();
   assert.ok(gzipSync(text).length <= 40_000);
   const [, map] = /sourceMappingURL=(\S+)/.exec(text);
   const sources = await (await fetch(new URL(map, module.url))).json();
   assert.ok(sources.sources.some((s) => s.endsWith("element.js")));
-  assert.equal(JSON.parse(file("picker/package.json")).scripts?.install, undefined);
-  assert.ok(file("picker/holdfast-seats.d.ts").length > 0);
 });
