@@ -113,7 +113,7 @@ func TestDocs_SecurityNamesWhatTheCodeHas(t *testing.T) {
 		{"SHA-256 hashes, compared in constant time", "httpapi/access.go", `subtle\.ConstantTimeCompare\(hash\[:\], k\.hash\[:\]\) == 1`},
 		{"at most 4 KiB long", "httpapi/tokens.go", `maxTokenBytes = 4096\b`},
 		{"| connections | 16,384,", "internal/app/process.go", `maxConnections = 16384\b`},
-		{"three quarters of the files", "internal/app/process.go", `share = 4\b`},
+		{"three quarters of the files", "internal/app/connections_unix.go", `share = 4\b`},
 		{"above half of that", "internal/app/process.go", `s\.maxOpen/2\b`},
 		{"| requests in flight | 4,096 |", "httpapi/limits.go", `defaultInFlight = 4096\b`},
 		{"| request bodies on their way | 4,096;", "httpapi/admission.go", `defaultBodies = 4096\b`},
