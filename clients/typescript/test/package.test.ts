@@ -72,7 +72,10 @@ main();
 `;
 const printed = "CONFIRMED 1 1\n";
 
-const blocks = [...readFileSync(`${folder}README.md`, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code ?? "");
+const blocksOf = (file: string): string[] => [...readFileSync(file, "utf8").matchAll(/^```ts\n([\s\S]*?)^```$/gm)].map(([, code]) => code ?? "");
+const blocks = blocksOf(`${folder}README.md`);
+// The lines of the project's README, for an API that wants a key.
+const front = blocksOf(`${folder}../../README.md`).join("").replace('Holdfast("http://127.0.0.1:8080")', `Holdfast("${api.url}", { key: "${secret}" })`);
 
 test("an empty project installs and compiles it", async () => {
   write("package.json", "{}");
@@ -81,6 +84,7 @@ test("an empty project installs and compiles it", async () => {
   write("shop.cts", program);
   assert.ok(blocks.length >= 4);
   write("readme.mts", blocks.join("\n"));
+  write("front.mts", front);
   const strict = { strict: true, noUncheckedIndexedAccess: true, exactOptionalPropertyTypes: true, target: "es2022", lib: ["es2022", "dom"] };
   const types = { typeRoots: [`${folder}node_modules/@types`], types: ["node"] };
   write("tsconfig.json", JSON.stringify({ compilerOptions: { ...strict, ...types, module: "nodenext" }, include: ["*.mts", "*.cts"] }));
@@ -102,6 +106,11 @@ test("the examples of the README print what they say", async () => {
   const said = blocks.join("").split("\n").flatMap((line) => /console\.log\(.*; \/\/ (.*)$/.exec(line)?.[1] ?? []);
   assert.ok(said.length >= 6);
   assert.deepEqual((await run(process.execPath, "readme.mjs")).trim().split("\n"), said);
+});
+
+test("the lines of the project's README sell seats", async () => {
+  assert.match(front, /console\.log\(.*; \/\/ 1$/m);
+  assert.equal(await run(process.execPath, "front.mjs"), "1\n");
 });
 
 test("publint and attw find nothing", async () => {
