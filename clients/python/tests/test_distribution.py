@@ -56,3 +56,9 @@ def test_the_readme_runs_in_an_empty_environment(api: Api, folder: Path, tmp_pat
     assert ran.returncode == 0, ran.stderr
     for line in ("CONFIRMED 2", "['A-1-1'] are taken; 1 of them are free", "98 seats are left", "True"):
         assert line in ran.stdout.splitlines()
+
+    # The lines of the project's README, for an API that wants a key.
+    (front,) = re.findall(r"^```python\n(.*?)^```", (root / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    program.write_text(front.replace('"http://127.0.0.1:8080"', f'"{api.url}", "{KEY}"'))
+    subprocess.run(mypy, check=True, cwd=tmp_path)
+    assert subprocess.run([python, "program.py"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout == "1\n"
