@@ -19,6 +19,9 @@ PAGES = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
     "picker.md": "picker/README.md",
+    "typescript.md": "clients/typescript/README.md",
+    "python.md": "clients/python/README.md",
+    "chart.md": "deploy/helm/holdfast/README.md",
 }
 LINK = re.compile(r'(\]\(|(?:src|srcset|href)=")([^)"\s]+)')
 FENCE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
