@@ -1,13 +1,12 @@
 """Calls whose answers are lost, at a real API behind a proxy that cuts connections."""
 
-import threading
 import time
 
 import pytest
 
-from holdfast_client import HoldfastError, NoAnswer
+from holdfast_client import AsyncClient, HoldfastError, NoAnswer
 
-from ..api import Api, Proxy
+from ..api import KEY, Api, Proxy
 from .sales import create_sale, new_client, new_holder
 
 pytestmark = pytest.mark.anyio
@@ -58,18 +57,20 @@ async def test_unsafe_calls_are_repeated_if_they_were_not_sent(api: Api) -> None
     async with new_client(api.url) as shop:
         event = await create_sale(shop)
     closed = Proxy(api.port)
-    port = closed.port
     closed.close()
     opened: list[Proxy] = []
-    opener = threading.Timer(0.3, lambda: opened.append(Proxy(api.port, port)))
-    opener.start()
-    try:
-        async with new_client(f"http://127.0.0.1:{port}") as shop:
-            assert (await shop.update_event(event["id"], name="Later"))["name"] == "Later"
-    finally:
-        opener.join()
-        for proxy in opened:
-            proxy.close()
+    attempts = iter(range(1000))
+
+    def token() -> str:
+        if next(attempts) == 2:  # the third attempt is the first that is sent
+            opened.append(Proxy(api.port, closed.port))
+        return KEY
+
+    async with AsyncClient(closed.url, token) as shop:
+        assert (await shop.update_event(event["id"], name="Later"))["name"] == "Later"
+    (proxy,) = opened
+    assert len(proxy.heads) == 1
+    proxy.close()
 
 
 async def test_retries_end_with_their_time(api: Api) -> None:
