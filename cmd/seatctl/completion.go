@@ -41,7 +41,7 @@ type completeCmd struct {
 func (c *completeCmd) isOffline() {}
 
 // AfterApply is called by the parser.
-func (c *completeCmd) AfterApply(parser *kong.Kong) error {
+func (c *completeCmd) AfterApply(parser *kong.Kong) error { //nolint:unparam // the parser requires an error
 	c.model = parser.Model.Node
 	return nil
 }

@@ -81,7 +81,7 @@ func TestCompletion_WorksInShells(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%v %s", err, out)
 			}
-			got := offered(string(out))
+			got := offered(shell, string(out))
 			for line, want := range completions {
 				if !slices.Equal(got[line], want) {
 					t.Errorf("%s: %q, want %q", line, got[line], want)
@@ -94,8 +94,8 @@ func TestCompletion_WorksInShells(t *testing.T) {
 	}
 }
 
-// offered are the words that a shell offers for each line, sorted, without what it says about them.
-func offered(out string) map[string][]string {
+// offered are the words that a shell offers for each line, sorted, without what it says about them: bash says nothing.
+func offered(shell, out string) map[string][]string {
 	words, current := map[string][]string{}, ""
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
@@ -104,7 +104,11 @@ func offered(out string) map[string][]string {
 			words[current] = nil
 			continue
 		}
-		if word := strings.TrimRight(strings.FieldsFunc(line+" ", func(r rune) bool { return r == '\t' || r == ':' })[0], " "); word != "" {
+		word := line
+		if shell != "bash" {
+			word = strings.FieldsFunc(line+" ", func(r rune) bool { return r == '\t' || r == ':' })[0]
+		}
+		if word = strings.TrimRight(word, " "); word != "" {
 			words[current] = append(words[current], word)
 			slices.Sort(words[current])
 		}
