@@ -15,7 +15,8 @@ import (
 type Options struct {
 	URI string // of a replica set or a mongos
 	// Client is used instead of URI. It stays the program's, see Engine.Close. Nothing depends on its concerns, its read
-	// preference, its registry and its retries: the engine sets them for each of its commands. A Timeout of the client
+	// preference and its registry: the engine sets them for each of its commands. Without the driver's retries of reads and
+	// writes more calls end in UNAVAILABLE or OUTCOME_UNKNOWN; leave them on. A Timeout of the client
 	// bounds each command of the engine too, those over many documents among them; leave it out, or let it be some minutes.
 	// Give the client the name AppName(Database). If it has another one and a process dies in a transaction, others wait
 	// for the transaction's seats until MongoDB ends it, which is after a minute by default; otherwise they end it after some seconds.

@@ -284,6 +284,7 @@ func TestChart_RefusesWrongValues(t *testing.T) {
 		{secrets + "api: {resources: {limits: null}}", "at '/api/resources'"},
 		{secrets + "monitoring: {enabled: 'yes'}", "at '/monitoring/enabled': got string, want boolean"},
 		{secrets + "api: {shutdownDelaySeconds: 1}", "at '/api/shutdownDelaySeconds': minimum: got 1, want 2"},
+		{secrets + "podLabels: {app.kubernetes.io/name: x}", "podLabels.app.kubernetes.io/name: the chart finds its pods"},
 		{secrets + "extraEnv: [{value: x}]", "at '/extraEnv/0': missing property 'name'"},
 	} {
 		t.Run(row.want, func(t *testing.T) {

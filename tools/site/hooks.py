@@ -24,6 +24,7 @@ PAGES = {
     "chart.md": "deploy/helm/holdfast/README.md",
 }
 LINK = re.compile(r'(\]\(|(?:src|srcset|href)=")([^)"\s]+)')
+BADGE = re.compile(r"^\[!\[.*\n", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
 
 
@@ -48,6 +49,7 @@ def reference(document):
 
 def on_page_markdown(markdown, page, config, files):
     source = PAGES.get(page.file.src_uri, "docs/" + page.file.src_uri)
+    markdown = BADGE.sub("", markdown)  # a picture from elsewhere
     parts = FENCE.split(markdown)  # every second part is code, whose text is not a link
     for i in range(0, len(parts), 2):
         parts[i] = LINK.sub(lambda m: m[1] + site_link(m[2], source, page.file.src_uri), parts[i])

@@ -74,6 +74,11 @@ Refuses values that the schema can't: with a message that says what to do, and w
 {{- $errors = append $errors (printf "service.type is %s and ingress.enabled is true: the balancer would limit the Ingress as if it were one client; set service.type=ClusterIP, or ingress.enabled=false" .Values.service.type) }}
 {{- end }}
 {{- end }}
+{{- range $label, $_ := .Values.podLabels }}
+{{- if hasPrefix "app.kubernetes.io/" $label }}
+{{- $errors = append $errors (printf "podLabels.%s: the chart finds its pods by such labels; use another one" $label) }}
+{{- end }}
+{{- end }}
 {{- if $errors }}
 {{- fail (printf "\n- %s\n" (join "\n- " $errors)) }}
 {{- end }}
