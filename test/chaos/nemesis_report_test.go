@@ -264,7 +264,7 @@ type minimum struct {
 // minimums are what so many rounds must have.
 func (r nemesisReport) minimums(rounds int) []minimum {
 	return slices.Concat([]minimum{{"requests", r.requests, 50 * rounds}, {"archived events", r.archived, rounds / 2},
-		{"told changes", r.told, 50 * rounds}, {"webhooks", r.webhooks, 50 * rounds}, {"replayed deliveries", r.replayed, 4 * rounds},
+		{"told changes", r.told, 50 * rounds}, {"webhooks", r.webhooks, 50 * rounds}, {"replayed deliveries", r.replayed, rounds},
 		{"dead deliveries", r.buried, rounds / 4}, {"streams", r.streams, 6 * rounds}, {"observed states", r.observed, 6 * rounds},
 		{"notes", r.notes, 5 * rounds}},
 		r.halls.minimums(rounds), r.payments.minimums(rounds), r.afterSale.minimums(rounds), r.lists.minimums(rounds))

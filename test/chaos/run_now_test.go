@@ -44,13 +44,13 @@ func TestRunNow_SecondAPIRefusesAndNamesTheHolder(t *testing.T) {
 	for pod := range apis {
 		awaitReady(t, apis[pod], ws.processes[pod])
 	}
-	ws.insertDueLocks(events, 20_000) // Recovery has expired the first ones.
+	ws.insertDueLocks(events, 5_000) // Recovery has expired the first ones.
 	answers := requestRunsAtOnce(t, apis)
 	runner, refuser := "x", "y"
 	if answers["x"].status == http.StatusConflict {
 		runner, refuser = "y", "x"
 	}
-	if a := answers[runner]; a.status != http.StatusOK || a.fields["outcome"] != "completed" || a.fields["applied"] != 20_000.0 {
+	if a := answers[runner]; a.status != http.StatusOK || a.fields["outcome"] != "completed" || a.fields["applied"] != 5_000.0 {
 		t.Errorf("%s answered %+v", runner, a)
 	}
 	a := answers[refuser]

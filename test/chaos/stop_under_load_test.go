@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -73,7 +74,7 @@ func lockUntilStopped(t *testing.T, c *apiCaller, acks *acknowledgedLocks, reque
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED) || (err == nil && status == http.StatusServiceUnavailable):
 		return false
-	case err != nil && strings.Contains(err.Error(), "server closed idle connection"): // not accepted, or it would be a lock too many
+	case err != nil && isClosedWhileIdle(err): // not accepted, or it would be a lock too many
 		return false
 	case err != nil:
 		t.Errorf("a request was not answered: %v", err)
@@ -104,4 +105,9 @@ func (a *acknowledgedLocks) check(t *testing.T, env *testenv.Env) {
 			t.Errorf("lock %s was acknowledged, but is not ACTIVE", id)
 		}
 	}
+}
+
+// isClosedWhileIdle reports whether the server may have closed the connection before it had received anything of the request.
+func isClosedWhileIdle(err error) bool {
+	return strings.Contains(err.Error(), "server closed idle connection") || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)
 }
