@@ -10,7 +10,8 @@ from holdfast_client.models import SectionBitmap, SectionChanges
 from ..api import Api, Proxy
 from .sales import create_sale, create_seated_sale, new_client, new_holder
 
-pytestmark = pytest.mark.anyio
+# A message that is lost ends a test, which would wait for it for ever.
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120, func_only=True)]
 
 
 async def test_resumes_behind_the_last_message(api: Api, proxy: Proxy) -> None:
