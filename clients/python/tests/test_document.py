@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast_client import AsyncClient, Client, errors
+from holdfast_client.retry import LONG_TIMEOUT
 
 from .api import Api, root
 
@@ -64,6 +65,11 @@ def test_each_call_of_the_go_client_has_its_counterpart(table: dict[str, list[st
     exported = set(re.findall(r"^func \(c \*Client\) ([A-Z]\w*)", sources, re.MULTILINE))
     assert len(exported) > 50
     assert {name for cells in table.values() for name in re.findall(r"`(\w+)`", cells[-1])} == exported
+
+
+def test_long_calls_wait_longer_than_the_server_works() -> None:
+    (limit,) = re.findall(r"^const writeTimeout = (\d+) \* time.Second$", (root / "httpapi" / "server.go").read_text(), re.MULTILINE)
+    assert int(limit) < LONG_TIMEOUT
 
 
 def test_classes_of_errors_have_codes_of_the_document(document: Any) -> None:

@@ -86,6 +86,27 @@ def test_an_outcome_stays_unknown(method: str, first: HoldfastError, is_unknown:
     assert error.value.code == "LOCK_RELEASED"
 
 
+@pytest.mark.parametrize(
+    ("request_of", "key"),
+    [
+        (Request("POST", "/", body={"seats": 1, "idempotencyKey": "7"}), "7"),
+        (Request("POST", "/", body=b"{}", headers={"idempotency-key": "8"}), "8"),
+        (Request("POST", "/", body={"seats": 1}), ""),
+        (Request("GET", "/"), ""),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_errors_have_the_key_of_the_request(request_of: Request, key: str) -> None:
+    attempts = Attempts(request_of, 60)
+    for error in (lost(), answer(503, "UNAVAILABLE", 100)):  # the second one becomes OUTCOME_UNKNOWN after the first one
+        try:
+            attempts.delay_after(error)
+        except HoldfastError as raised:
+            error = raised
+        assert error.idempotency_key == key
+        assert pickle.loads(pickle.dumps(error)).idempotency_key == key
+
+
 def test_errors_survive_a_proxy_and_another_process() -> None:
     for content in (b"<html>", b'{"code":5}', b"[]"):
         error = error_of(httpx.Response(502, content=content, headers={"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}))
@@ -117,22 +138,36 @@ def test_messages_come_whole() -> None:
 
 
 def test_when_streams_connect_again() -> None:
-    stream = Reconnection(60, has_fresh_tokens=False)
+    stream = Reconnection(has_fresh_tokens=False)
     stream.connected()
     assert 2 <= stream.delay_after(lost(), 2) <= 3, "not at once"
-    assert [round(stream.delay_after(refused_connection(), 2) / 1.25) for _ in range(3)] in ([0, 1, 2], [1, 1, 2], [0, 1, 3], [1, 1, 3])
-    assert stream.delay_after(answer(503, "UNAVAILABLE", 20), 2) >= 20
+    expected = 0.5
+    for error in [refused_connection(), answer(500, "INTERNAL"), answer(429, "TOO_MANY_REQUESTS"), answer(502)] * 25:  # for ever
+        assert expected <= stream.delay_after(error, 2) <= expected * 1.5
+        expected = min(expected * 2, 15)
+    assert 20 <= stream.delay_after(answer(503, "UNAVAILABLE", 20), 2) <= 30
+    assert 120 <= stream.delay_after(answer(503, "UNAVAILABLE", 10_000), 2) <= 180
+    stream.connected()
+    stream.delay_after(lost(), 2)
+    assert stream.delay_after(lost(), 2) <= 0.75, "a connection begins the delays again"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        answer(404, "EVENT_NOT_FOUND"),
+        answer(401, "UNAUTHENTICATED"),
+        answer(403, "FORBIDDEN"),
+        answer(422, "VALIDATION_FAILED"),
+        answer(302),
+    ],
+    ids=str,
+)
+def test_what_ends_streams(error: HoldfastError) -> None:
     with pytest.raises(HoldfastError):
-        stream.delay_after(answer(503, "UNAVAILABLE", 60), 2)
-    for error in (answer(404, "EVENT_NOT_FOUND"), answer(401, "UNAUTHENTICATED"), answer(422, "VALIDATION_FAILED")):
-        with pytest.raises(HoldfastError):
-            Reconnection(60, has_fresh_tokens=False).delay_after(error, 2)
-    fresh = Reconnection(1000, has_fresh_tokens=True)
-    for _ in range(4):
-        fresh.delay_after(answer(401, "UNAUTHENTICATED"), 2)
+        Reconnection(has_fresh_tokens=False).delay_after(error, 2)
+    fresh = Reconnection(has_fresh_tokens=True)
+    for _ in range(4 if error.status == 401 else 0):
+        fresh.delay_after(error, 2)
     with pytest.raises(HoldfastError):
-        fresh.delay_after(answer(401, "UNAUTHENTICATED"), 2)
-    once = Reconnection(0, has_fresh_tokens=False)
-    once.connected()
-    with pytest.raises(HoldfastError):
-        once.delay_after(lost(), 2)
+        fresh.delay_after(error, 2)

@@ -4,6 +4,7 @@ from . import models
 from ._async.client import AsyncClient
 from ._sync.client import Client
 from .errors import (
+    CapacityBelowTaken,
     HoldfastError,
     JobRunning,
     NoAnswer,
@@ -20,6 +21,7 @@ from .webhooks import WebhookVerificationError, verify_webhook
 
 __all__ = [
     "AsyncClient",
+    "CapacityBelowTaken",
     "Client",
     "EventSeats",
     "HoldfastError",

@@ -1,8 +1,8 @@
 """What a call raises.
 
 Decide by the class or by the code. A call without an answer raises NoAnswer. After it, after OutcomeUnknown, and
-after a HoldfastError without a code (a proxy answered), the request may have been executed: repeat it with the same
-idempotency key to find out.
+after a HoldfastError without a code (a proxy answered), the request may have been executed: repeat it with the
+error's idempotency_key to find out.
 """
 
 from typing import Literal, TypeAlias, cast
@@ -26,6 +26,7 @@ class HoldfastError(Exception):
         self.detail = str(details.get("detail", ""))  # an English sentence
         self.request_id = request_id  # in the server's log
         self.retry_after = retry_after  # seconds; 0 if the answer gives none
+        self.idempotency_key = ""  # that of the request, also if the client made it; "" if the call has none
 
     def __str__(self) -> str:
         text = f"{self.code or type(self).__name__}: {self.detail} (status {self.status}, request {self.request_id})"
@@ -94,6 +95,13 @@ class SaleNotOpen(HoldfastError):
         return self.problem.get("opensAt", "")
 
 
+class CapacityBelowTaken(HoldfastError):
+    @property
+    def taken(self) -> int:
+        """How many seats are taken: the capacity can't be lower."""
+        return self.problem.get("taken", 0)
+
+
 class JobRunning(HoldfastError):
     @property
     def holder(self) -> str:
@@ -115,6 +123,7 @@ classes: dict[str, type[HoldfastError]] = {
     "SEATS_NOT_ADJACENT": SeatsNotAdjacent,
     "SEAT_LIMIT_REACHED": SeatLimitReached,
     "SALE_NOT_OPEN": SaleNotOpen,
+    "CAPACITY_BELOW_TAKEN": CapacityBelowTaken,
     "JOB_RUNNING": JobRunning,
     "VALIDATION_FAILED": ValidationFailed,
 }

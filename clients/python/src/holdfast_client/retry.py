@@ -16,7 +16,7 @@ from .errors import HoldfastError, NoAnswer, new_error
 
 DEFAULT_TIMEOUT = 15.0  # seconds in which an answer, or more of it, must arrive
 DEFAULT_RETRY_TIMEOUT = 60.0  # seconds of a call with its retries
-LONG_TIMEOUT = 30.0  # more than the server takes for a long call
+LONG_TIMEOUT = 45.0  # more than the server takes for a long call
 PLAN_TIMEOUT = 300.0  # of the largest plan over a slow line
 
 _FIRST_DELAY = 0.05
@@ -37,6 +37,13 @@ class Request:
     timeout: float = 0  # the least of this call
     is_raw: bool = False  # the answer may be anything, not JSON alone
     is_idempotent: bool = True  # others are retried only if they were certainly not executed
+
+    @property
+    def idempotency_key(self) -> str:
+        """The key in the body or in the headers; "" without one."""
+        body = self.body if isinstance(self.body, Mapping) else {}
+        in_headers = (value for name, value in self.headers.items() if name.lower() == "idempotency-key")
+        return str(body.get("idempotencyKey") or next(in_headers, ""))
 
 
 def was_not_sent(error: HoldfastError) -> bool:
@@ -59,6 +66,7 @@ class Attempts:
         may_retry = self._may_retry(error)
         if self._is_unknown:
             error = _not_settled(error)
+        error.idempotency_key = self._request.idempotency_key
         self._is_unknown = self._is_unknown or self._may_have_written(error)
         if self._timeout == 0 or not may_retry:
             raise error

@@ -13,6 +13,7 @@ SILENCE_TIMEOUT = 45.0
 
 _FIRST_DELAY = 0.5  # seconds, after a failed attempt to connect
 _MAX_DELAY = 15.0
+_MAX_RETRY_AFTER = 120.0  # seconds, whatever the answer says
 _STEADY_TIME = 5.0  # a proxy may end each stream sooner: then it is not asked for again and again
 _MAX_REFUSALS = 5  # one after the other, of a token that may be renewed
 
@@ -44,40 +45,35 @@ class Messages:
 
 
 class Reconnection:
-    """Decides when a stream connects again."""
+    """Decides when a stream connects again.
 
-    def __init__(self, retry_timeout: float, has_fresh_tokens: bool) -> None:
-        self._timeout = retry_timeout
+    It does so for as long as the caller reads: after a lost connection, a status of 500 or above, or 429. Another refusal
+    ends the stream, because the next attempt would get it too.
+    """
+
+    def __init__(self, has_fresh_tokens: bool) -> None:
         self._max_refusals = _MAX_REFUSALS if has_fresh_tokens else 1
         self._connected_at: float | None = None
-        self._failed()
-
-    def _failed(self) -> None:
-        """Counts the attempts to connect from now."""
-        self._since, self._delay, self._refusals = time.monotonic(), _FIRST_DELAY, 0
+        self._delay, self._refusals = _FIRST_DELAY, 0
 
     def connected(self) -> None:
         """Notes that something has arrived."""
         if self._connected_at is None:
             self._connected_at = time.monotonic()
+            self._delay, self._refusals = _FIRST_DELAY, 0
 
     def delay_after(self, error: HoldfastError, retry: float) -> float:
         """Returns the seconds before the next attempt, or raises the error if there is none."""
-        if self._timeout == 0:
-            raise error
         if self._connected_at is not None:  # it has worked, and was cut
             is_steady = time.monotonic() - self._connected_at >= _STEADY_TIME
             self._connected_at = None
-            self._failed()
             # Not at once: a server that restarts has ended the streams of all its listeners.
             return retry * (random.random() if is_steady else 1 + random.random() / 2)
-        if error.status in (401, 403):
+        if error.status == 401:
             self._refusals += 1
-        is_temporary = isinstance(error, NoAnswer) or error.status in (429, 502, 503, 504)
+        is_temporary = isinstance(error, NoAnswer) or error.status == 429 or error.status >= 500
         if not is_temporary and not 0 < self._refusals < self._max_refusals:
             raise error
-        delay = max(self._delay, error.retry_after) * (1 + random.random() / 2)
+        delay = max(self._delay, min(error.retry_after, _MAX_RETRY_AFTER)) * (1 + random.random() / 2)
         self._delay = min(self._delay * 2, _MAX_DELAY)
-        if time.monotonic() - self._since + delay > self._timeout:
-            raise error
         return delay

@@ -3,9 +3,20 @@
 import secrets
 from contextlib import aclosing
 
+import httpx
 import pytest
 
-from holdfast_client import AsyncClient, HoldfastError, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, ValidationFailed, all_seats
+from holdfast_client import (
+    AsyncClient,
+    CapacityBelowTaken,
+    HoldfastError,
+    SeatOrphaned,
+    SeatsNotAdjacent,
+    SeatsUnavailable,
+    ValidationFailed,
+    all_seats,
+)
+from holdfast_client.retry import DEFAULT_TIMEOUT, LONG_TIMEOUT
 
 from ..api import KEY, Api, Proxy, new_token
 from .sales import DATE, create_sale, create_seated_sale, new_client, new_holder
@@ -129,7 +140,10 @@ async def test_errors_have_their_details(api: Api) -> None:
         assert "body.name" in str(invalid.value)
 
         sale = await create_sale(shop)
-        lock = await shop.acquire_lock(eventId=sale["id"], holder="late", seats=1)
+        lock = await shop.acquire_lock(eventId=sale["id"], holder="late", seats=2)
+        with pytest.raises(CapacityBelowTaken) as lower:
+            await shop.update_event(sale["id"], totalSeats=1)
+        assert lower.value.taken == 2
         booking = await shop.create_booking(eventId=sale["id"], lockId=lock["id"], holder="late", paymentTtlSeconds=900)
         await shop.cancel_booking(booking["id"])
         with pytest.raises(HoldfastError) as refused:
@@ -205,6 +219,39 @@ async def test_reads_what_operators_read(api: Api) -> None:
         assert KEY.encode() not in await shop.request("GET", "/api/admin/health")
         with pytest.raises(ValueError, match="slash"):
             await shop.request("GET", "//example.com/api")
+
+
+async def test_ids_that_name_another_route_are_not_sent(proxy: Proxy) -> None:
+    async with new_client(proxy.url) as shop:
+        for wrong in ("", ".", ".."):
+            with pytest.raises(ValueError, match="not a valid ID"):
+                await shop.note_part_refunded("0" * 24, wrong, refundReference="re-1")
+            with pytest.raises(ValueError, match="not a valid ID"):
+                await shop.in_event(wrong).get_booking("0" * 24)
+            with pytest.raises(ValueError, match="not a valid ID"):
+                shop.stream_event(wrong)
+            with pytest.raises(ValueError, match="not a valid ID"):
+                shop.list_runs(wrong)
+    assert proxy.heads == []
+
+
+async def test_long_calls_have_their_time(api: Api) -> None:
+    timeouts = []
+
+    async def note(request: httpx.Request) -> None:
+        timeouts.append(request.extensions["timeout"]["read"])
+
+    async with httpx.AsyncClient(event_hooks={"request": [note]}) as http:
+        shop = AsyncClient(api.url, KEY, http=http)
+        event = await create_sale(shop)
+        user = await shop.create_user(name="Ada", email=f"ada-{secrets.token_hex(6)}@example.com")
+        assert set(timeouts) == {DEFAULT_TIMEOUT}
+        timeouts.clear()
+        await shop.erase_user(user["id"])
+        await shop.erase_holder(new_holder())
+        await shop.get_event_report(event["id"])
+        await shop.get_survey()
+        assert timeouts == [LONG_TIMEOUT] * 4
 
 
 async def test_acts_for_a_customer_with_fresh_tokens(api: Api) -> None:

@@ -21,6 +21,9 @@ Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
 def _path(*parts: str) -> str:
+    for part in parts:
+        if part in ("", ".", ".."):  # httpx resolves dots, so that the path would name another route
+            raise ValueError(f"{part!r} is not a valid ID")
     return "/api" + "".join("/" + quote(part, safe="") for part in parts)
 
 
@@ -49,15 +52,15 @@ class AsyncClient:
 
         The token is the secret of a key or a customer's token, or a function that returns a fresh one for each request.
         timeout limits the seconds in which an answer, or more of it, must arrive. retry_timeout limits those of a call
-        with its retries, and of a stream without a connection; 0 disables retries. http replaces the HTTP client, such
-        as for certificates; it must not follow redirects, and the caller closes it.
+        with its retries; 0 disables retries. http replaces the HTTP client, such as for certificates; it must not
+        follow redirects, and the caller closes it.
         """
         if not base_url.startswith(("http://", "https://")):
             raise ValueError("the base URL must begin with http:// or https://")
         self._http = http or httpx.AsyncClient()
         self._owns_http = http is None
         self._transport = AsyncTransport(base_url, token, self._http, timeout, retry_timeout)
-        self._event = ""  # in the paths of locks and bookings
+        self._event: str | None = None  # in the paths of locks and bookings
 
     async def aclose(self) -> None:
         """Closes the connections, also those of the clients that in_event has returned."""
@@ -233,7 +236,8 @@ class AsyncClient:
     def stream_event(self, event_id: str, /, *, last_id: str = "") -> AsyncGenerator[m.AvailabilityMessage | m.ResetMessage, None]:
         """Follows the availability of an event, from the message last_id on, through lost connections.
 
-        It ends with an error if the API refuses it, such as EVENT_NOT_FOUND, or can't be reached for the retry timeout.
+        It goes on until the caller ends it, also while the API can't be reached. It ends with an error if the API
+        refuses it, such as with EVENT_NOT_FOUND.
         """
         messages = self._transport.stream(Request("GET", _path("events", event_id, "stream")), last_id)
         return cast(AsyncGenerator[m.AvailabilityMessage | m.ResetMessage, None], messages)
@@ -315,11 +319,11 @@ class AsyncClient:
 
     async def erase_user(self, user_id: str, /) -> m.Erased:
         """Erases what is known about a user, for good. After an unknown outcome the same call continues."""
-        return await self._call(m.Erased, "POST", _path("users", user_id, "erase"))
+        return await self._call(m.Erased, "POST", _path("users", user_id, "erase"), timeout=LONG_TIMEOUT)
 
     async def erase_holder(self, holder: str, /) -> m.Erased:
         """Erases what is known about a holder, as erase_user does."""
-        return await self._call(m.Erased, "POST", _path("holders", "erase"), {"holder": holder})
+        return await self._call(m.Erased, "POST", _path("holders", "erase"), {"holder": holder}, timeout=LONG_TIMEOUT)
 
     # Changes and webhooks
 
@@ -439,10 +443,13 @@ class AsyncClient:
         return self._list(dict, path, filters)
 
     def _lock(self, *parts: str) -> str:
-        return _path(*(("events", self._event) if self._event else ()), "locks", *parts)
+        return self._in_event("locks", *parts)
 
     def _booking(self, *parts: str) -> str:
-        return _path(*(("events", self._event) if self._event else ()), "bookings", *parts)
+        return self._in_event("bookings", *parts)
+
+    def _in_event(self, *parts: str) -> str:
+        return _path(*parts) if self._event is None else _path("events", self._event, *parts)
 
     async def _send(self, request: Request) -> Answer:
         return await self._transport.send(request)

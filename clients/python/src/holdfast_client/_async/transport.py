@@ -59,7 +59,7 @@ class AsyncTransport:
 
     async def stream(self, request: Request, last_id: str) -> AsyncGenerator[Any, None]:
         """Iterates over the messages of a stream, and connects again after the last one if the connection ends."""
-        reconnection = Reconnection(self._retry_timeout, callable(self._token))
+        reconnection = Reconnection(callable(self._token))
         messages = Messages()
         while True:
             try:
