@@ -21,11 +21,11 @@ export type SeatsMessage = Exclude<operations["stream-seats"]["responses"][200][
 /** Reset says to forget what came before: messages were missed, and everything follows again. */
 export interface Reset { event: "reset"; data: Record<string, never> }
 
-/** Kept is an answer to a request with an idempotency key; replayed is true if an earlier request was carried out. */
-export type Kept<T> = T & { readonly replayed: boolean };
+/** Replayable is an answer to a request with an idempotency key; replayed is true if an earlier request was carried out. */
+export type Replayable<T> = T & { readonly replayed: boolean };
 
-/** HeldMap is a map of seats that getSeats can refresh: with its ETag, and what was asked for. */
-export type HeldMap = SeatMap & { readonly etag: string; readonly asked: string };
+/** CachedMap is a map of seats that getSeats can refresh: with its ETag, and a text that tells its query from others. */
+export type CachedMap = SeatMap & { readonly etag: string; readonly queryKey: string };
 
 /** RawOptions are those of a request to any route. */
 export interface RawOptions extends CallOptions { query?: Query; body?: unknown; headers?: Readonly<Record<string, string>> }
@@ -59,7 +59,7 @@ export class Holdfast {
 
   // Users and holders
 
-  createUser(user: NewUser, options?: CallOptions): Promise<Kept<User>> { return this.#once("POST", "/api/users", user, options); }
+  createUser(user: NewUser, options?: CallOptions): Promise<Replayable<User>> { return this.#withKey("POST", "/api/users", user, options); }
   getUser(id: string, options?: CallOptions): Promise<User> { return this.#get(path`/api/users/${id}`, {}, options); }
   /** findUser finds a user by email address, in any case. */
   async findUser(query: { email: string }, options?: CallOptions): Promise<User | undefined> {
@@ -67,12 +67,12 @@ export class Holdfast {
   }
   updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> { return this.#patch(path`/api/users/${id}`, change, options); }
   /** eraseUser erases what is known about a user, for good. After an unknown outcome the same call continues. */
-  eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#post(path`/api/users/${id}/erase`, undefined, options); }
-  eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#post("/api/holders/erase", holder, options); }
+  eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#postLong(path`/api/users/${id}/erase`, undefined, options); }
+  eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#postLong("/api/holders/erase", holder, options); }
 
   // Events
 
-  createEvent(event: NewEvent, options?: CallOptions): Promise<Kept<Event>> { return this.#once("POST", "/api/events", event, options); }
+  createEvent(event: NewEvent, options?: CallOptions): Promise<Replayable<Event>> { return this.#withKey("POST", "/api/events", event, options); }
   getEvent(id: string, options?: CallOptions): Promise<Event> { return this.#get(path`/api/events/${id}`, {}, options); }
   listEvents(query?: QueryOf<"list-events">, options?: CallOptions): List<Event> { return this.list("/api/events", query, options); }
   updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> {
@@ -82,7 +82,7 @@ export class Holdfast {
   deleteEvent(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/events/${id}`, {}, options); }
   /** cancelEvent cancels an event for good, and returns the run that ends its locks and bookings. */
   cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
-  getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#get(path`/api/events/${id}/report`, {}, options); }
+  getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#getLong(path`/api/events/${id}/report`, options); }
   /** streamEvent yields the state of an event, first and after each change. It connects again when it is cut, and resumes. */
   streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
     return follow(this.#transport, path`/api/events/${id}/stream`, {}, options);
@@ -91,9 +91,9 @@ export class Holdfast {
   // Plans and seats
 
   /** createSeatingPlan creates a plan. One that was read can be created elsewhere. */
-  createSeatingPlan(plan: NewSeatingPlan | SeatingPlan, options?: CallOptions): Promise<Kept<SeatingPlanSummary>> {
+  createSeatingPlan(plan: NewSeatingPlan | SeatingPlan, options?: CallOptions): Promise<Replayable<SeatingPlanSummary>> {
     const { id: _, createdAt: __, ...body } = plan as SeatingPlan;
-    return this.#once("POST", "/api/seating-plans", body, options, { isPlan: true });
+    return this.#withKey("POST", "/api/seating-plans", body, options, { isPlan: true });
   }
   /** getSeatingPlan returns a plan written out. It never changes, so it can be kept. */
   getSeatingPlan(id: string, query?: QueryOf<"get-seating-plan">, options?: CallOptions): Promise<SeatingPlan> {
@@ -103,14 +103,14 @@ export class Holdfast {
     return this.list("/api/seating-plans", query, options);
   }
   /** getSeats returns the seats that are taken; `previous` itself if nothing has changed since the same query. */
-  async getSeats(eventId: string, query: QueryOf<"get-seats"> = {}, options?: CallOptions & { previous?: HeldMap }): Promise<HeldMap> {
+  async getSeats(eventId: string, query: QueryOf<"get-seats"> = {}, options?: CallOptions & { previous?: CachedMap }): Promise<CachedMap> {
     const route = path`/api/events/${eventId}/seats`;
-    const asked = JSON.stringify([route, query.section, query.format]);
-    const previous = options?.previous?.asked === asked ? options.previous : undefined;
+    const queryKey = JSON.stringify([route, query.section, query.format]);
+    const previous = options?.previous?.queryKey === queryKey ? options.previous : undefined;
     const headers = previous?.etag ? { "If-None-Match": previous.etag } : undefined;
     const answer = await this.#send("GET", route, { query, headers }, options);
     if (answer.status === 304 && previous) return previous;
-    return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "", asked };
+    return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "", queryKey };
   }
   getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> {
     return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options);
@@ -129,8 +129,8 @@ export class Holdfast {
   // Locks
 
   /** acquireLock locks seats: `seats`, `seatIds`, `bestAvailable`, or `section` with `seats`. */
-  acquireLock(lock: NewLock, options?: CallOptions): Promise<Kept<Lock>> {
-    return this.#once("POST", path`/api/events/${lock.eventId}/locks`, lock, options);
+  acquireLock(lock: NewLock, options?: CallOptions): Promise<Replayable<Lock>> {
+    return this.#withKey("POST", path`/api/events/${lock.eventId}/locks`, lock, options);
   }
   getLock(id: string, options?: CallOptions): Promise<Lock> { return this.#get(path`/api/locks/${id}`, {}, options); }
   listLocks(query?: QueryOf<"list-locks">, options?: CallOptions): List<Lock> { return this.list("/api/locks", query, options); }
@@ -171,16 +171,16 @@ export class Holdfast {
     return this.#post(this.#in(path`/bookings/${id}/cancel`), undefined, options);
   }
   /** changeBookingSeats gives back, exchanges or adds seats after the sale: all of the wish, or nothing changes. */
-  changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Kept<Booking>> {
-    return this.#once("PUT", this.#in(path`/bookings/${id}/seats`), change, options);
+  changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Replayable<Booking>> {
+    return this.#withKey("PUT", this.#in(path`/bookings/${id}/seats`), change, options);
   }
   /** transferBooking gives a CONFIRMED booking to another customer. */
-  transferBooking(id: string, to: Transfer, options?: CallOptions): Promise<Kept<Booking>> {
-    return this.#once("POST", this.#in(path`/bookings/${id}/transfer`), to, options);
+  transferBooking(id: string, to: Transfer, options?: CallOptions): Promise<Replayable<Booking>> {
+    return this.#withKey("POST", this.#in(path`/bookings/${id}/transfer`), to, options);
   }
   /** sellSeats sells at once, such as at a counter: it returns a CONFIRMED booking. */
-  sellSeats(eventId: string, sale: NewSale, options?: CallOptions): Promise<Kept<Booking>> {
-    return this.#once("POST", path`/api/events/${eventId}/sales`, sale, options);
+  sellSeats(eventId: string, sale: NewSale, options?: CallOptions): Promise<Replayable<Booking>> {
+    return this.#withKey("POST", path`/api/events/${eventId}/sales`, sale, options);
   }
 
   // Payments
@@ -192,8 +192,8 @@ export class Holdfast {
     return this.#post(path`/api/payments/${id}/refunded`, refund, options);
   }
   /** refundPart makes a part of a payment due for refund. */
-  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Kept<Payment>> {
-    return this.#once("POST", path`/api/payments/${id}/refunds`, part, options);
+  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Replayable<Payment>> {
+    return this.#withKey("POST", path`/api/payments/${id}/refunds`, part, options);
   }
   /** notePartRefunded records that a part was refunded. */
   notePartRefunded(id: string, refundId: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
@@ -222,8 +222,8 @@ export class Holdfast {
   /** listChanges lists committed changes, oldest first. Keep the last page's token (`pages()`), and continue with it as pageToken. */
   listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> { return this.list("/api/changes", query, options); }
   /** createWebhook creates an endpoint. Without `secret` in the answer an earlier attempt has created it: rotate the secret. */
-  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Kept<CreatedWebhook>> {
-    return this.#once("POST", "/api/webhooks", webhook, options);
+  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Replayable<CreatedWebhook>> {
+    return this.#withKey("POST", "/api/webhooks", webhook, options);
   }
   getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
   listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> { return this.list("/api/webhooks", query, options); }
@@ -234,18 +234,18 @@ export class Holdfast {
   deleteWebhook(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/webhooks/${id}`, {}, options); }
   /** rotateWebhookSecret makes a new secret. After an unknown outcome there may be one that was not returned: call it again. */
   rotateWebhookSecret(id: string, rotation: SecretRotation = {}, options?: CallOptions): Promise<Secret> {
-    return this.#call("POST", path`/api/webhooks/${id}/rotate-secret`, { body: rotation, isOnce: true }, options);
+    return this.#call("POST", path`/api/webhooks/${id}/rotate-secret`, { body: rotation, isUnsafe: true }, options);
   }
   /** testWebhook sends an endpoint one event of the type holdfast.webhook.test, also if it is disabled. */
   testWebhook(id: string, options?: CallOptions): Promise<WebhookTest> {
-    return this.#call("POST", path`/api/webhooks/${id}/test`, { isOnce: true, isLong: true }, options);
+    return this.#call("POST", path`/api/webhooks/${id}/test`, { isUnsafe: true, isLong: true }, options);
   }
   listDeliveries(id: string, query?: QueryOf<"list-deliveries">, options?: CallOptions): List<Delivery> {
     return this.list(path`/api/webhooks/${id}/deliveries`, query, options);
   }
   /** replayWebhook delivers past changes again. After 5000 continue with a later `since`. */
   replayWebhook(id: string, replay: WebhookReplay = {}, options?: CallOptions): Promise<Replay> {
-    return this.#call("POST", path`/api/webhooks/${id}/replay`, { body: replay, isLong: true }, options);
+    return this.#postLong(path`/api/webhooks/${id}/replay`, replay, options);
   }
 
   // Operators
@@ -253,12 +253,15 @@ export class Holdfast {
   listJobs(options?: CallOptions): Promise<JobList> { return this.#get("/api/admin/jobs", {}, options); }
   /** runJob runs a job now. It returns the run when it ends, or after 25 s. */
   runJob(job: string, options?: CallOptions): Promise<Run> {
-    return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isOnce: true, isLong: true }, options);
+    return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isUnsafe: true, isLong: true }, options);
   }
   listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> {
     return this.list(path`/api/admin/jobs/${job}/runs`, query, options);
   }
-  freeLease(job: string, options?: CallOptions): Promise<FreedLease> { return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, {}, options); }
+  /** freeLease frees the lease of whichever process has it. After an unknown outcome that may be another one: look at listJobs first. */
+  freeLease(job: string, options?: CallOptions): Promise<FreedLease> {
+    return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, { isUnsafe: true }, options);
+  }
   getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> { return this.#get("/api/admin/overview", query, options); }
   getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
   getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> {
@@ -268,7 +271,7 @@ export class Holdfast {
   refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
   search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
   getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }
-  getSurvey(options?: CallOptions): Promise<Survey> { return this.#get("/api/admin/survey", {}, options); }
+  getSurvey(options?: CallOptions): Promise<Survey> { return this.#getLong("/api/admin/survey", options); }
   listAudit(query?: QueryOf<"list-audit">, options?: CallOptions): List<Audit> { return this.list("/api/admin/audit", query, options); }
   /** convertSeatingPlan reads a file with a plan, as JSON or as the text of a CSV file, and creates nothing. */
   convertSeatingPlan(file: SeatingPlanPlan | string, query?: QueryOf<"convert-seating-plan">, options?: CallOptions): Promise<ConvertedPlan> {
@@ -278,13 +281,14 @@ export class Holdfast {
   // Any route
 
   /**
-   * request sends a request to any route, and returns the body: JSON, or a text. GET, PUT, DELETE, and requests with the header
+   * request sends a request to any route, and returns the body: JSON, or a text. GET, PUT, and requests with the header
    * Idempotency-Key are retried as other calls are; others only if they were certainly not executed.
    */
   async request<T = unknown>(method: string, path: string, { query, body, headers, ...options }: RawOptions = {}): Promise<T> {
     if (!/^\/(?!\/)/.test(path)) throw new TypeError("The path of a request must begin with one slash, such as /api/locks.");
-    const isOnce = (method === "POST" || method === "PATCH") && !Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "idempotency-key");
-    return this.#call(method, path, { query, body, headers, isOnce, isPlan: true }, options);
+    const hasKey = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "idempotency-key");
+    const isUnsafe = !["GET", "HEAD", "PUT"].includes(method) && !hasKey;
+    return this.#call(method, path, { query, body, headers, isUnsafe, isPlan: true }, options);
   }
 
   /** list iterates over a list by its path, such as /api/locks. */
@@ -295,13 +299,15 @@ export class Holdfast {
 
   #get<T>(path: string, query: Query = {}, options?: CallOptions): Promise<T> { return this.#call("GET", path, { query }, options); }
   #post<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("POST", path, { body }, options); }
+  #getLong<T>(path: string, options?: CallOptions): Promise<T> { return this.#call("GET", path, { isLong: true }, options); }
+  #postLong<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("POST", path, { body, isLong: true }, options); }
   // Another caller may have changed the same since, so a PATCH is not repeated unless it was certainly not executed.
-  #patch<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("PATCH", path, { body, isOnce: true }, options); }
+  #patch<T>(path: string, body: unknown, options?: CallOptions): Promise<T> { return this.#call("PATCH", path, { body, isUnsafe: true }, options); }
 
-  // #once sends a request with an idempotency key, so that its repetitions have one effect.
-  async #once<T>(
+  // #withKey sends a request with an idempotency key, so that its repetitions have one effect.
+  async #withKey<T>(
     method: string, path: string, request: object, options?: CallOptions, flags: Flags = {},
-  ): Promise<Kept<T>> {
+  ): Promise<Replayable<T>> {
     const body: { idempotencyKey?: string | null } = { ...request };
     body.idempotencyKey ??= newKey();
     const answer = await this.#send(method, path, { ...flags, body }, options);

@@ -15,7 +15,7 @@ export interface Refused {
   retryAfter?: number;
 }
 
-/** HoldfastError is an answer with an error status, or a call without an answer (status 0, with the cause). */
+/** HoldfastError is an answer with an error status, a redirect, or a call without an answer (status 0, with the cause). */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly status: number;
@@ -123,13 +123,25 @@ export function errorOf(refused: Refused, options?: ErrorOptions): HoldfastError
 export function errorOfAnswer(response: Response, text: string): HoldfastError {
   const seconds = Number(response.headers.get("Retry-After") ?? 0);
   const problem = problemIn(text);
+  const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
   return errorOf({
-    status: response.status,
+    status: response.status || hiddenStatus,
     problem,
-    detail: problem.detail ?? response.statusText,
+    detail: isRedirect ? redirected(response) : problem.detail ?? response.statusText,
     requestId: response.headers.get("X-Request-Id") ?? "",
     retryAfter: seconds > 0 ? seconds : 0, // a date is not a number
   });
+}
+
+/** hiddenStatus stands for the status of a redirect, which browsers hide. */
+const hiddenStatus = 302;
+
+/** redirected says where a redirect leads. It leaves queries out, which may have personal data. */
+function redirected(response: Response): string {
+  const location = response.headers.get("Location") ?? "";
+  const place = URL.canParse(location, response.url) ? new URL(location, response.url) : undefined;
+  const target = place === undefined ? "an address that is not known here" : place.origin + place.pathname;
+  return `${response.url.replace(/[?#].*/s, "")} redirects to ${target}, and the client follows no redirects: give it the base URL of that address.`;
 }
 
 /** noAnswer is the error of a request that was sent, or could not be sent, and got no answer. */

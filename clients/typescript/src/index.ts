@@ -1,7 +1,7 @@
 // The package: README.md describes it.
 
 export { Holdfast } from "./client.js";
-export type { AvailabilityMessage, HeldMap, Kept, QueryOf, RawOptions, Reset, SeatsMessage } from "./client.js";
+export type { AvailabilityMessage, CachedMap, QueryOf, RawOptions, Replayable, Reset, SeatsMessage } from "./client.js";
 export type { ChangedBooking, HoldfastChange } from "./changes.js";
 export {
   CapacityBelowTaken, HoldfastError, JobRunning, SaleNotOpen, SeatLimitReached, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable,

@@ -10,8 +10,8 @@ const growth = 1.5;
 /** Safety is what a repetition of a request depends on. */
 export interface Safety {
   method: string;
-  /** isOnce is set if a second execution has a second effect: it is repeated only if it was certainly not executed. */
-  isOnce?: boolean;
+  /** isUnsafe is set if a second execution has a second effect: the request is repeated only if it was certainly not executed. */
+  isUnsafe?: boolean;
 }
 
 /**
@@ -44,11 +44,11 @@ export async function retry<T>(request: Safety, timeout: number, signal: AbortSi
 function mayRetry(request: Safety, error: HoldfastError): boolean {
   switch (error.status) {
     case 0:
-      return !request.isOnce || isNotSent(error);
+      return !request.isUnsafe || isNotSent(error);
     case 429:
       return true;
     case 502: case 503: case 504:
-      return !request.isOnce || error.code === "UNAVAILABLE";
+      return !request.isUnsafe || error.code === "UNAVAILABLE";
     default:
       return false;
   }

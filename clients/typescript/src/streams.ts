@@ -33,8 +33,8 @@ const maxRetryAfter = 120_000; // ms
 const maxRefusals = 5; // one after the other, of a token that may be renewed
 
 /**
- * follow yields the messages of a stream until the signal. It connects again whatever ends a connection, and fails only with
- * a refusal that another attempt would get too, such as EVENT_NOT_FOUND.
+ * follow yields the messages of a stream until the signal. It connects again after a lost connection, 5xx and 429, and fails
+ * with any other refusal, such as EVENT_NOT_FOUND: another attempt would get it too.
  */
 export async function* follow<M>(
   transport: Transport, path: string, query: Query, options: StreamOptions = {},
@@ -72,7 +72,7 @@ export async function* follow<M>(
 }
 
 const isFinal = (error: unknown): error is HoldfastError =>
-  error instanceof HoldfastError && error.status >= 400 && error.status < 500 && error.status !== 429;
+  error instanceof HoldfastError && error.status >= 300 && error.status < 500 && error.status !== 429;
 
 /** connect yields the messages of one connection. It ends a connection that is silent. */
 async function* connect(

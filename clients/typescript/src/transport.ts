@@ -50,7 +50,7 @@ export interface Answer {
 
 const defaultTimeout = 15_000;
 const defaultRetryTimeout = 60_000;
-const longTimeout = 30_000; // more than the server takes for a long call
+const longTimeout = 45_000; // more than the 40 s in which the server answers in any case
 const planTimeout = 300_000; // for the largest plan over a slow line
 
 export class Transport {
@@ -98,6 +98,7 @@ export class Transport {
         headers,
         ...(request.body !== undefined && { body: isText ? String(request.body) : JSON.stringify(request.body) }),
         ...(!request.isPlan && { cache: "no-store" as const }), // browsers keep plans, which never change
+        redirect: "manual", // fetch would repeat a POST as a GET, and return what that finds
         signal: ends,
       });
     } catch (cause) {
@@ -116,7 +117,7 @@ export class Transport {
     }
     const { status, headers } = response;
     if (status === 304) return { status, headers, body: undefined };
-    if (status >= 300) throw errorOfAnswer(response, text);
+    if (!response.ok) throw errorOfAnswer(response, text);
     if (text === "" || !/[/+]json/.test(headers.get("Content-Type") ?? "")) return { status, headers, body: text || undefined };
     try {
       return { status, headers, body: JSON.parse(text) };

@@ -87,6 +87,43 @@ test("an unsafe call is not repeated, unless it was certainly not executed", asy
   assert.equal((await pending).name, "Third night");
 });
 
+test("a lease is freed once, because the next process may have it", async () => {
+  const lease = "DELETE /api/admin/jobs/lock-expiry/lease ";
+  once(lease, "cut");
+  assert.equal((await failure(client.freeLease("lock-expiry"))).outcomeUnknown, true);
+  assert.equal(proxy.count(lease), 1);
+  once(lease, "cut");
+  assert.equal((await failure(client.request("DELETE", "/api/admin/jobs/lock-expiry/lease"))).outcomeUnknown, true);
+  assert.equal(proxy.count(lease), 2);
+});
+
+test("a redirect is an error that names the address to use, and nothing is sent again", async () => {
+  const before = proxy.requests.length;
+  proxy.fate = () => `HTTP/1.1 302 Found\r\nLocation: ${api.url}/api/events?to=1\r\nContent-Length: 0\r\n\r\n`;
+  const error = await failure(client.createEvent({ name: "Opening night", totalSeats: 10, eventDate: "2030-06-15T19:00:00Z" }));
+  const streamed = await failure(client.streamEvent("0".repeat(24)).next());
+  proxy.fate = () => "pass";
+  assert.deepEqual([error.status, error.code, streamed.status], [302, "", 302]);
+  const said = `${proxy.url}/api/events redirects to ${api.url}/api/events, and the client follows no redirects: give it the base URL of that address.`;
+  assert.equal(error.detail, said);
+  assert.equal(proxy.requests.length, before + 2);
+});
+
+test("calls that take the server long have the time for it", async () => {
+  const event = await api.event();
+  const user = await shop.createUser({ name: "Ada", email: `ada-${event.id}@example.com` });
+  const slow: typeof fetch = async (...request) => {
+    await new Promise((resolve) => { setTimeout(resolve, 300); });
+    return fetch(...request);
+  };
+  const hasty = new Holdfast(api.url, { key: secret, timeout: 100, retryTimeout: 0, fetch: slow });
+  assert.equal((await failure(hasty.getEvent(event.id))).status, 0);
+  assert.equal((await hasty.getEventReport(event.id)).eventId, event.id);
+  await hasty.getSurvey();
+  await hasty.eraseUser(user.id);
+  await hasty.eraseHolder({ holder: "nobody" });
+});
+
 test("the caller's signal ends a call and its retries", async () => {
   const stop = new AbortController();
   proxy.fate = () => { stop.abort(new Error("the customer left")); return "hold"; };
@@ -158,6 +195,16 @@ for (const signal of ["SIGTERM", "SIGKILL"] as const) {
     assert.equal((await ended).done, true);
   });
 }
+
+test("a stream goes on after 5xx and 429", async () => {
+  const event = await api.event();
+  const answers = ["500 Error", "429 Too Many Requests"].map((status) => `HTTP/1.1 ${status}\r\nContent-Length: 0\r\n\r\n` as const);
+  proxy.fate = () => answers.shift() ?? "pass";
+  const refusals: unknown[] = [];
+  const next = follow(client, event.id, { onDisconnect: (error) => refusals.push(error instanceof HoldfastError && error.status) });
+  await next(seatsLeft(10));
+  assert.deepEqual(refusals, [500, 429]);
+});
 
 test("a stream fails with a refusal that would come again", async () => {
   const event = await api.event();

@@ -15,7 +15,9 @@ const project = mkdtempSync(`${tmpdir()}/holdfast-client-`);
 after(() => rmSync(project, { recursive: true }));
 const write = (name: string, text: string): void => writeFileSync(`${project}/${name}`, text);
 
-const page = createServer();
+const page = createServer((request, response) => {
+  if (request.url?.startsWith("/moved/")) response.writeHead(302, { Location: `${api.url}/api/events` }).end();
+});
 after(() => page.close());
 await new Promise<void>((resolve) => { page.listen(0, "127.0.0.1", resolve); });
 const origin = `http://127.0.0.1:${(page.address() as AddressInfo).port}`;
@@ -27,7 +29,7 @@ const freePort = (): Promise<number> => new Promise((resolve) => {
   });
 });
 const nowhere = `http://127.0.0.1:${await freePort()}`; // nothing listens there
-const environment = { ...process.env, HOLDFAST_URL: api.url, HOLDFAST_KEY: secret, HOLDFAST_NOWHERE: nowhere };
+const environment = { ...process.env, HOLDFAST_URL: api.url, HOLDFAST_KEY: secret, HOLDFAST_NOWHERE: nowhere, HOLDFAST_MOVED: `${origin}/moved` };
 
 function run(program: string, ...args: string[]): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -58,6 +60,9 @@ async function main(): Promise<void> {
   const nobody = new Holdfast(process.env["HOLDFAST_NOWHERE"] ?? "", { retryTimeout: 0 });
   const unsent: unknown = await nobody.deleteEvent(event.id).catch((error) => error);
   if (!(unsent instanceof HoldfastError) || unsent.outcomeUnknown) throw unsent;
+  const moved = new Holdfast(process.env["HOLDFAST_MOVED"] ?? "");
+  const redirected: unknown = await moved.createUser({ name: "Ada", email: "ada@example.com" }).catch((error) => error);
+  if (!(redirected instanceof HoldfastError) || redirected.status !== 302) throw redirected;
   try {
     verifyWebhook("whsec_T3RoZXIgc2VjcmV0", "{}", new Headers());
     throw new Error("an unsigned delivery was accepted");
@@ -132,7 +137,8 @@ try {
     if (message.event === "availability" && message.data.availableSeats === 1) break;
   }
   const booking = await page.createBooking({ eventId: "${event.id}", lockId: lock.id, holder: "cart-1", paymentTtlSeconds: 60 });
-  result = [again.id === lock.id, again.replayed, refused instanceof SeatsUnavailable, refused.available, booking.status];
+  const redirected = await new Holdfast("/moved").createUser({ name: "Ada", email: "ada@example.com" }).catch((error) => error);
+  result = [again.id === lock.id, again.replayed, refused instanceof SeatsUnavailable, refused.available, booking.status, redirected.status];
 } catch (error) {
   result = String(error?.stack ?? error);
 }
@@ -141,6 +147,7 @@ await fetch("/result", { method: "POST", body: JSON.stringify(result) });
   const result = new Promise<string>((resolve) => {
     page.on("request", async (request: IncomingMessage, response) => {
       const path = request.url ?? "";
+      if (path.startsWith("/moved/")) return;
       if (path === "/result") resolve(Buffer.concat(await request.toArray()).toString());
       response.setHeader("Content-Type", path === "/" ? "text/html" : "text/javascript");
       if (/^\/esm\/\w+\.js$/.test(path)) response.end(readFileSync(`${project}/node_modules/@holdfast/client/dist${path}`));
@@ -156,5 +163,5 @@ await fetch("/result", { method: "POST", body: JSON.stringify(result) });
   browser.kill();
   await ended;
   page.closeAllConnections();
-  assert.equal(said, '[true,true,true,1,"PAYMENT_PENDING"]');
+  assert.equal(said, '[true,true,true,1,"PAYMENT_PENDING",302]');
 });

@@ -3,11 +3,16 @@
 import { createServer, connect, type AddressInfo, type Server, type Socket } from "node:net";
 import { after } from "node:test";
 
+type Fate = "pass" | "cut" | "hold" | `HTTP/1.1 ${string}`;
+
 export class Proxy {
   /** requests are the request lines that came, such as `GET /api/events`, each with its headers. */
   readonly requests: string[] = [];
-  /** fate decides what becomes of the answer to a request: it is cut off once the API has executed the request, or held back. */
-  fate: (request: string) => "pass" | "cut" | "hold" = () => "pass";
+  /**
+   * fate decides what becomes of the answer to a request: it is cut off once the API has executed the request, or held back. A
+   * request with an answer of the proxy itself does not reach the API.
+   */
+  fate: (request: string) => Fate = () => "pass";
   url = "";
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
@@ -16,7 +21,7 @@ export class Proxy {
   private constructor(target: URL) {
     this.#server = createServer((client) => {
       const api = connect(Number(target.port), target.hostname);
-      let fate = "pass";
+      let fate: Fate = "pass";
       for (const socket of [client, api]) {
         this.#sockets.add(socket);
         socket.on("error", () => undefined);
@@ -31,8 +36,9 @@ export class Proxy {
         if (/^[A-Z]+ \S+ HTTP\/1\.1\r\n/.test(text)) { // a client sends the next request after the answer
           this.requests.push(text);
           fate = this.fate(text);
+          if (isOwn(fate)) client.write(fate);
         }
-        api.write(part);
+        if (!isOwn(fate)) api.write(part);
       });
       api.on("data", (part) => {
         if (fate === "cut") client.destroy();
@@ -64,3 +70,5 @@ export class Proxy {
     await closed;
   }
 }
+
+const isOwn = (fate: Fate): boolean => fate.startsWith("HTTP/");
