@@ -32,7 +32,8 @@ type Option func(*Client)
 // WithKey sends the secret of an API key, or a customer's token.
 func WithKey(secret string) Option { return func(c *Client) { c.secret = secret } }
 
-// WithHTTPClient replaces the HTTP client, whose timeout is DefaultTimeout.
+// WithHTTPClient replaces the HTTP client, whose timeout is DefaultTimeout. Without a CheckRedirect of its own it follows no
+// redirects.
 func WithHTTPClient(h *http.Client) Option { return func(c *Client) { c.http = h } }
 
 // WithRetryTimeout limits the total time of a call with its retries; 0 disables
@@ -53,8 +54,8 @@ const (
 	// direction, over a slow line.
 	maxPlanBytes = 256 << 20
 	planTimeout  = 5 * time.Minute
-	// longTimeout is more than the server takes for a long call.
-	longTimeout = 30 * time.Second
+	// longTimeout is more than the 40 s in which the server answers in any case.
+	longTimeout = 45 * time.Second
 )
 
 // New returns a client of the API at baseURL, such as http://127.0.0.1:8080.
@@ -66,6 +67,11 @@ func New(baseURL string, options ...Option) *Client {
 	}
 	for _, o := range options {
 		o(c)
+	}
+	if c.http.CheckRedirect == nil { // it would repeat a POST as a GET, and return what that finds
+		own := *c.http
+		own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		c.http = &own
 	}
 	return c
 }

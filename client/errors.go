@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"time"
@@ -71,7 +72,7 @@ const (
 	OutcomeUnknown       Code = "OUTCOME_UNKNOWN" // the request may have been executed; repeat it with the same idempotency key
 )
 
-// Error is a response with an error status.
+// Error is a response with an error status, or a redirect.
 type Error struct {
 	Status      int
 	Code        Code          // "" if a proxy answered instead of the API
@@ -134,6 +135,19 @@ type problem struct {
 	Errors      []FieldError    `json:"errors"`
 }
 
+// redirected says where a redirect leads; it is "" for other responses. It leaves queries out, which may have personal data.
+func redirected(response *http.Response) string {
+	target, err := response.Location()
+	if err != nil || response.StatusCode >= http.StatusBadRequest {
+		return ""
+	}
+	address := func(u *url.URL) string {
+		return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()
+	}
+	return fmt.Sprintf("%s redirects to %s, and the client follows no redirects: give it the base URL of that address",
+		address(response.Request.URL), address(target))
+}
+
 // newError reads an error response. If a proxy answered instead of the API, the
 // error has the status line as its detail and no code.
 func newError(response *http.Response, body []byte) *Error {
@@ -144,7 +158,7 @@ func newError(response *http.Response, body []byte) *Error {
 	e := &Error{
 		Status:      response.StatusCode,
 		Code:        p.Code,
-		Detail:      cmp.Or(p.Detail, response.Status),
+		Detail:      cmp.Or(redirected(response), p.Detail, response.Status),
 		Requested:   p.Requested,
 		Available:   p.Available,
 		Unavailable: p.Unavailable,

@@ -82,12 +82,15 @@ type Erased struct {
 // EraseUser erases what is known about a user, for good. It fails with HoldsSeats while the user has a lock or an open booking
 // that is not due. After an error without a code, and after OutcomeUnknown, a part is erased: the same call continues.
 func (c *Client) EraseUser(ctx context.Context, id string) (Erased, error) {
-	return post[Erased](ctx, c, "/api/users/", id, "/erase", nil)
+	return c.erase(ctx, "/api/users/"+url.PathEscape(id)+"/erase", nil)
 }
 
 // EraseHolder is EraseUser for a holder.
-func (c *Client) EraseHolder(ctx context.Context, holder string) (erased Erased, err error) {
-	body := map[string]string{"holder": holder}
-	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/holders/erase", body: body}, &erased)
+func (c *Client) EraseHolder(ctx context.Context, holder string) (Erased, error) {
+	return c.erase(ctx, "/api/holders/erase", map[string]string{"holder": holder})
+}
+
+func (c *Client) erase(ctx context.Context, path string, body any) (erased Erased, err error) {
+	_, err = c.call(ctx, request{method: http.MethodPost, path: path, body: body, isLong: true}, &erased)
 	return erased, err
 }

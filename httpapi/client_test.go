@@ -424,6 +424,68 @@ func TestClient_DoRepeatsAChangeWithAKeyOnly(t *testing.T) {
 	}
 }
 
+// The lease of a job may be another process's when the request comes again.
+func TestClient_DoDeletesOnce(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) })
+	_, err := s.Do(t.Context(), client.RawRequest{Method: "DELETE", Path: "/api/admin/jobs/lock-expiry/lease"})
+	if err == nil || s.calls.Load() != 1 {
+		t.Errorf("Do sent %d requests: %v", s.calls.Load(), err)
+	}
+}
+
+// A redirect makes a GET of a POST: what that returns is not what was created.
+func TestClient_FollowsNoRedirects(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		if path, isMoved := strings.CutPrefix(r.URL.Path, "/moved"); isMoved {
+			http.Redirect(w, r, path+"?to=1", http.StatusFound)
+			return
+		}
+		api.ServeHTTP(w, r)
+	})
+	for name, options := range map[string][]client.Option{
+		"own HTTP client":        {client.WithKey("sesame")},
+		"HTTP client of the app": {client.WithKey("sesame"), client.WithHTTPClient(&http.Client{})},
+	} {
+		before := s.calls.Load()
+		moved := client.New(s.url+"/moved", options...)
+		_, err := moved.CreateEvent(t.Context(), client.NewEvent{Name: "E", TotalSeats: 1, EventDate: time.Now()})
+		want := s.url + "/moved/api/events redirects to " + s.url + "/api/events, and the client follows no redirects: " +
+			"give it the base URL of that address"
+		var refusal *client.Error
+		if !errors.As(err, &refusal) || refusal.Status != http.StatusFound || refusal.Detail != want || s.calls.Load() != before+1 {
+			t.Errorf("%s: %d requests, %v", name, s.calls.Load()-before, err)
+		}
+	}
+}
+
+// The server may take longer for some calls than for others.
+func TestClient_WaitsForLongCalls(t *testing.T) {
+	t.Parallel()
+	var delay atomic.Int64
+	s := openShop(t, func(w http.ResponseWriter, r *http.Request, api http.Handler) {
+		select {
+		case <-time.After(time.Duration(delay.Load())):
+		case <-r.Context().Done():
+		}
+		api.ServeHTTP(w, r)
+	})
+	event, user := s.createSale(t)
+	delay.Store(int64(300 * time.Millisecond))
+	hasty := client.New(s.url, client.WithKey("sesame"), client.WithRetryTimeout(0),
+		client.WithHTTPClient(&http.Client{Timeout: 100 * time.Millisecond}))
+	if _, err := hasty.GetEvent(t.Context(), event.ID); err == nil {
+		t.Error("a short call had time")
+	}
+	_, reportErr := hasty.GetEventReport(t.Context(), event.ID)
+	_, userErr := hasty.EraseUser(t.Context(), user.ID)
+	_, holderErr := hasty.EraseHolder(t.Context(), "nobody")
+	if err := errors.Join(reportErr, userErr, holderErr); err != nil {
+		t.Error(err)
+	}
+}
+
 // A path can't change the host to which the key is sent.
 func TestClient_DoRefusesPathsWithoutASlash(t *testing.T) {
 	t.Parallel()
