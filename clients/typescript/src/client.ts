@@ -37,12 +37,16 @@ type Flags = Omit<Request, "method" | "path">;
  * Times are texts of RFC 3339, such as `new Date().toISOString()`.
  */
 export class Holdfast {
-  #transport: Transport;
+  readonly #baseUrl: string;
+  readonly #options: Options;
+  readonly #transport: Transport;
   #event: string | undefined; // in the paths of locks and bookings
 
   /** baseUrl is such as https://tickets.example; the API is below its /api. */
   constructor(baseUrl: string, options: Options = {}) {
-    this.#transport = new Transport(baseUrl, options);
+    this.#baseUrl = baseUrl;
+    this.#options = { ...options };
+    this.#transport = new Transport(baseUrl, this.#options);
   }
 
   /**
@@ -51,52 +55,57 @@ export class Holdfast {
    * LOCK_NOT_FOUND or BOOKING_NOT_FOUND. acquireLock and createBooking name the event of their request in any case.
    */
   inEvent(eventId: string): Holdfast {
-    const client = new Holdfast("");
-    client.#transport = this.#transport;
+    const client = new Holdfast(this.#baseUrl, this.#options);
     client.#event = eventId;
     return client;
   }
 
   // Users and holders
 
-  createUser(user: NewUser, options?: CallOptions): Promise<Replayable<User>> { return this.#withKey("POST", "/api/users", user, options); }
-  getUser(id: string, options?: CallOptions): Promise<User> { return this.#get(path`/api/users/${id}`, {}, options); }
+  async createUser(user: NewUser, options?: CallOptions): Promise<Replayable<User>> { return this.#withKey("POST", "/api/users", user, options); }
+  async getUser(id: string, options?: CallOptions): Promise<User> { return this.#get(path`/api/users/${id}`, {}, options); }
   /** findUser finds a user by email address, in any case. */
   async findUser(query: { email: string }, options?: CallOptions): Promise<User | undefined> {
-    return (await this.#get<Page<User>>("/api/users", query, options)).items[0];
+    return (await this.#page<User>("/api/users", query, options)).items[0];
   }
-  updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> { return this.#patch(path`/api/users/${id}`, change, options); }
+  async updateUser(id: string, change: UserUpdate, options?: CallOptions): Promise<User> {
+    return this.#patch(path`/api/users/${id}`, change, options);
+  }
   /** eraseUser erases what is known about a user, for good. After an unknown outcome the same call continues. */
-  eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#postLong(path`/api/users/${id}/erase`, undefined, options); }
-  eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#postLong("/api/holders/erase", holder, options); }
+  async eraseUser(id: string, options?: CallOptions): Promise<Erased> { return this.#postLong(path`/api/users/${id}/erase`, undefined, options); }
+  async eraseHolder(holder: ErasureOfHolder, options?: CallOptions): Promise<Erased> { return this.#postLong("/api/holders/erase", holder, options); }
 
   // Events
 
-  createEvent(event: NewEvent, options?: CallOptions): Promise<Replayable<Event>> { return this.#withKey("POST", "/api/events", event, options); }
-  getEvent(id: string, options?: CallOptions): Promise<Event> { return this.#get(path`/api/events/${id}`, {}, options); }
+  async createEvent(event: NewEvent, options?: CallOptions): Promise<Replayable<Event>> {
+    return this.#withKey("POST", "/api/events", event, options);
+  }
+  async getEvent(id: string, options?: CallOptions): Promise<Event> { return this.#get(path`/api/events/${id}`, {}, options); }
   listEvents(query?: QueryOf<"list-events">, options?: CallOptions): List<Event> { return this.list("/api/events", query, options); }
-  updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> {
+  async updateEvent(id: string, change: EventUpdate, options?: CallOptions): Promise<Event> {
     return this.#patch(path`/api/events/${id}`, change, options);
   }
   /** deleteEvent fails with EVENT_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
-  deleteEvent(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/events/${id}`, {}, options); }
+  async deleteEvent(id: string, options?: CallOptions): Promise<void> {
+    return this.#call("DELETE", path`/api/events/${id}`, { answer: "nothing" }, options);
+  }
   /** cancelEvent cancels an event for good, and returns the run that ends its locks and bookings. */
-  cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
-  getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#getLong(path`/api/events/${id}/report`, options); }
+  async cancelEvent(id: string, options?: CallOptions): Promise<Run> { return this.#post(path`/api/admin/events/${id}/cancel`, undefined, options); }
+  async getEventReport(id: string, options?: CallOptions): Promise<Report> { return this.#getLong(path`/api/events/${id}/report`, options); }
   /** streamEvent yields the state of an event, first and after each change. It connects again when it is cut, and resumes. */
-  streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
-    return follow(this.#transport, path`/api/events/${id}/stream`, {}, options);
+  async *streamEvent(id: string, options?: StreamOptions): AsyncGenerator<AvailabilityMessage, void, void> {
+    yield* follow(this.#transport, path`/api/events/${id}/stream`, {}, options);
   }
 
   // Plans and seats
 
   /** createSeatingPlan creates a plan. One that was read can be created elsewhere. */
-  createSeatingPlan(plan: NewSeatingPlan | SeatingPlan, options?: CallOptions): Promise<Replayable<SeatingPlanSummary>> {
+  async createSeatingPlan(plan: NewSeatingPlan | SeatingPlan, options?: CallOptions): Promise<Replayable<SeatingPlanSummary>> {
     const { id: _, createdAt: __, ...body } = plan as SeatingPlan;
     return this.#withKey("POST", "/api/seating-plans", body, options, { isPlan: true });
   }
   /** getSeatingPlan returns a plan written out. It never changes, so it can be kept. */
-  getSeatingPlan(id: string, query?: QueryOf<"get-seating-plan">, options?: CallOptions): Promise<SeatingPlan> {
+  async getSeatingPlan(id: string, query?: QueryOf<"get-seating-plan">, options?: CallOptions): Promise<SeatingPlan> {
     return this.#call("GET", path`/api/seating-plans/${id}`, { query, isPlan: true }, options);
   }
   listSeatingPlans(query?: QueryOf<"list-seating-plans">, options?: CallOptions): List<SeatingPlanSummary> {
@@ -112,169 +121,175 @@ export class Holdfast {
     if (answer.status === 304 && previous) return previous;
     return { ...answer.body as SeatMap, etag: answer.headers.get("ETag") ?? "", queryKey };
   }
-  getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> {
+  async getSeat(eventId: string, seatId: string, options?: CallOptions): Promise<Seat> {
     return this.#get(path`/api/events/${eventId}/seats/${seatId}`, {}, options);
   }
-  blockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
+  async blockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
     return this.#post(path`/api/events/${eventId}/seats/block`, seats, options);
   }
-  unblockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
+  async unblockSeats(eventId: string, seats: SeatList, options?: CallOptions): Promise<Blocked> {
     return this.#post(path`/api/events/${eventId}/seats/unblock`, seats, options);
   }
   /** streamSeats yields the free seats of all sections, and the seats of those in `section`, as streamEvent does. */
-  streamSeats(eventId: string, query: QueryOf<"stream-seats"> = {}, options?: StreamOptions): AsyncGenerator<SeatsMessage, void, void> {
-    return follow(this.#transport, path`/api/events/${eventId}/seats/stream`, query, options);
+  async *streamSeats(eventId: string, query: QueryOf<"stream-seats"> = {}, options?: StreamOptions): AsyncGenerator<SeatsMessage, void, void> {
+    yield* follow(this.#transport, path`/api/events/${eventId}/seats/stream`, query, options);
   }
 
   // Locks
 
   /** acquireLock locks seats: `seats`, `seatIds`, `bestAvailable`, or `section` with `seats`. */
-  acquireLock(lock: NewLock, options?: CallOptions): Promise<Replayable<Lock>> {
+  async acquireLock(lock: NewLock, options?: CallOptions): Promise<Replayable<Lock>> {
     return this.#withKey("POST", path`/api/events/${lock.eventId}/locks`, lock, options);
   }
-  getLock(id: string, options?: CallOptions): Promise<Lock> { return this.#get(path`/api/locks/${id}`, {}, options); }
+  async getLock(id: string, options?: CallOptions): Promise<Lock> { return this.#get(path`/api/locks/${id}`, {}, options); }
   listLocks(query?: QueryOf<"list-locks">, options?: CallOptions): List<Lock> { return this.list("/api/locks", query, options); }
-  updateLock(id: string, change: ShopChange, options?: CallOptions): Promise<Lock> {
+  async updateLock(id: string, change: ShopChange, options?: CallOptions): Promise<Lock> {
     return this.#patch(this.#in(path`/locks/${id}`), change, options);
   }
   /** extendLock moves the expiry to a later time. It never shortens the lock. */
-  extendLock(id: string, until: LockExtension, options?: CallOptions): Promise<Lock> {
+  async extendLock(id: string, until: LockExtension, options?: CallOptions): Promise<Lock> {
     return this.#post(this.#in(path`/locks/${id}/extend`), until, options);
   }
   /** changeSeats replaces the seats of a lock: all of the wish, or the lock stays as it is. */
-  changeSeats(id: string, wish: Wish, options?: CallOptions): Promise<Lock> {
+  async changeSeats(id: string, wish: Wish, options?: CallOptions): Promise<Lock> {
     return this.#call("PUT", this.#in(path`/locks/${id}/seats`), { body: wish }, options);
   }
   /** releaseLock releases a lock, and cancels its open booking. */
-  releaseLock(id: string, options?: CallOptions): Promise<Lock> { return this.#call("DELETE", this.#in(path`/locks/${id}`), {}, options); }
+  async releaseLock(id: string, options?: CallOptions): Promise<Lock> { return this.#call("DELETE", this.#in(path`/locks/${id}`), {}, options); }
 
   // Bookings
 
   /** createBooking books the seats of a lock. If the lock has a booking, it returns that one. */
-  createBooking(booking: NewBooking, options?: CallOptions): Promise<Booking> {
+  async createBooking(booking: NewBooking, options?: CallOptions): Promise<Booking> {
     return this.#post(path`/api/events/${booking.eventId}/bookings`, booking, options);
   }
-  getBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#get(this.#in(path`/bookings/${id}`), {}, options); }
+  async getBooking(id: string, options?: CallOptions): Promise<Booking> { return this.#get(this.#in(path`/bookings/${id}`), {}, options); }
   listBookings(query?: QueryOf<"list-bookings">, options?: CallOptions): List<Booking> { return this.list("/api/bookings", query, options); }
-  updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> {
+  async updateBooking(id: string, change: ShopChange, options?: CallOptions): Promise<Booking> {
     return this.#patch(this.#in(path`/bookings/${id}`), change, options);
   }
   /** payBooking opens the payment window of an INITIATED booking. */
-  payBooking(id: string, window: PaymentWindow, options?: CallOptions): Promise<Booking> {
+  async payBooking(id: string, window: PaymentWindow, options?: CallOptions): Promise<Booking> {
     return this.#post(this.#in(path`/bookings/${id}/pay`), window, options);
   }
   /** confirmBooking asserts that the charge was taken or authorised: the seats are sold. If the error has a `payment`, refund it. */
-  confirmBooking(id: string, charge: Charge = {}, options?: CallOptions): Promise<Booking> {
+  async confirmBooking(id: string, charge: Charge = {}, options?: CallOptions): Promise<Booking> {
     return this.#post(this.#in(path`/bookings/${id}/confirm`), charge, options);
   }
-  cancelBooking(id: string, options?: CallOptions): Promise<Booking> {
+  async cancelBooking(id: string, options?: CallOptions): Promise<Booking> {
     return this.#post(this.#in(path`/bookings/${id}/cancel`), undefined, options);
   }
   /** changeBookingSeats gives back, exchanges or adds seats after the sale: all of the wish, or nothing changes. */
-  changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Replayable<Booking>> {
+  async changeBookingSeats(id: string, change: BookingChange, options?: CallOptions): Promise<Replayable<Booking>> {
     return this.#withKey("PUT", this.#in(path`/bookings/${id}/seats`), change, options);
   }
   /** transferBooking gives a CONFIRMED booking to another customer. */
-  transferBooking(id: string, to: Transfer, options?: CallOptions): Promise<Replayable<Booking>> {
+  async transferBooking(id: string, to: Transfer, options?: CallOptions): Promise<Replayable<Booking>> {
     return this.#withKey("POST", this.#in(path`/bookings/${id}/transfer`), to, options);
   }
   /** sellSeats sells at once, such as at a counter: it returns a CONFIRMED booking. */
-  sellSeats(eventId: string, sale: NewSale, options?: CallOptions): Promise<Replayable<Booking>> {
+  async sellSeats(eventId: string, sale: NewSale, options?: CallOptions): Promise<Replayable<Booking>> {
     return this.#withKey("POST", path`/api/events/${eventId}/sales`, sale, options);
   }
 
   // Payments
 
-  getPayment(id: string, options?: CallOptions): Promise<Payment> { return this.#get(path`/api/payments/${id}`, {}, options); }
+  async getPayment(id: string, options?: CallOptions): Promise<Payment> { return this.#get(path`/api/payments/${id}`, {}, options); }
   listPayments(query?: QueryOf<"list-payments">, options?: CallOptions): List<Payment> { return this.list("/api/payments", query, options); }
   /** refundPayment records that a payment that is REFUND_DUE was refunded or voided. */
-  refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
+  async refundPayment(id: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
     return this.#post(path`/api/payments/${id}/refunded`, refund, options);
   }
   /** refundPart makes a part of a payment due for refund. */
-  refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Replayable<Payment>> {
+  async refundPart(id: string, part: NewPart, options?: CallOptions): Promise<Replayable<Payment>> {
     return this.#withKey("POST", path`/api/payments/${id}/refunds`, part, options);
   }
   /** notePartRefunded records that a part was refunded. */
-  notePartRefunded(id: string, refundId: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
+  async notePartRefunded(id: string, refundId: string, refund: RefundReference, options?: CallOptions): Promise<Payment> {
     return this.#post(path`/api/payments/${id}/refunds/${refundId}/refunded`, refund, options);
   }
 
   // Waiting list
 
   /** joinWaitlist returns the customer's open entry, if it has the same wish. */
-  joinWaitlist(eventId: string, entry: NewWaitlistEntry, options?: CallOptions): Promise<WaitlistEntry> {
+  async joinWaitlist(eventId: string, entry: NewWaitlistEntry, options?: CallOptions): Promise<WaitlistEntry> {
     return this.#post(path`/api/events/${eventId}/waitlist`, entry, options);
   }
-  getWaitlistEntry(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#get(path`/api/waitlist/${id}`, {}, options); }
+  async getWaitlistEntry(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#get(path`/api/waitlist/${id}`, {}, options); }
   listWaitlist(eventId: string, query?: QueryOf<"list-waitlist">, options?: CallOptions): List<WaitlistEntry> {
-    return this.list(path`/api/events/${eventId}/waitlist`, query, options);
+    return this.#list(() => path`/api/events/${eventId}/waitlist`, query, options);
   }
   /** declineOffer gives an offer back. */
-  declineOffer(id: string, options?: CallOptions): Promise<WaitlistEntry> {
+  async declineOffer(id: string, options?: CallOptions): Promise<WaitlistEntry> {
     return this.#post(path`/api/waitlist/${id}/decline`, undefined, options);
   }
   /** leaveWaitlist ends an entry that waits, or gives its offer back. */
-  leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> { return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options); }
+  async leaveWaitlist(id: string, options?: CallOptions): Promise<WaitlistEntry> {
+    return this.#call("DELETE", path`/api/waitlist/${id}`, {}, options);
+  }
 
   // Changes and webhooks
 
   /** listChanges lists committed changes, oldest first. Keep the last page's token (`pages()`), and continue with it as pageToken. */
   listChanges(query?: QueryOf<"list-changes">, options?: CallOptions): List<HoldfastChange> { return this.list("/api/changes", query, options); }
   /** createWebhook creates an endpoint. Without `secret` in the answer an earlier attempt has created it: rotate the secret. */
-  createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Replayable<CreatedWebhook>> {
+  async createWebhook(webhook: NewWebhook, options?: CallOptions): Promise<Replayable<CreatedWebhook>> {
     return this.#withKey("POST", "/api/webhooks", webhook, options);
   }
-  getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
+  async getWebhook(id: string, options?: CallOptions): Promise<Webhook> { return this.#get(path`/api/webhooks/${id}`, {}, options); }
   listWebhooks(query?: QueryOf<"list-webhooks">, options?: CallOptions): List<Webhook> { return this.list("/api/webhooks", query, options); }
-  updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> {
+  async updateWebhook(id: string, change: WebhookUpdate, options?: CallOptions): Promise<Webhook> {
     return this.#patch(path`/api/webhooks/${id}`, change, options);
   }
   /** deleteWebhook fails with WEBHOOK_NOT_FOUND if there is none, even if an earlier attempt without an answer has removed it. */
-  deleteWebhook(id: string, options?: CallOptions): Promise<void> { return this.#call("DELETE", path`/api/webhooks/${id}`, {}, options); }
+  async deleteWebhook(id: string, options?: CallOptions): Promise<void> {
+    return this.#call("DELETE", path`/api/webhooks/${id}`, { answer: "nothing" }, options);
+  }
   /** rotateWebhookSecret makes a new secret. After an unknown outcome there may be one that was not returned: call it again. */
-  rotateWebhookSecret(id: string, rotation: SecretRotation = {}, options?: CallOptions): Promise<Secret> {
+  async rotateWebhookSecret(id: string, rotation: SecretRotation = {}, options?: CallOptions): Promise<Secret> {
     return this.#call("POST", path`/api/webhooks/${id}/rotate-secret`, { body: rotation, isUnsafe: true }, options);
   }
   /** testWebhook sends an endpoint one event of the type holdfast.webhook.test, also if it is disabled. */
-  testWebhook(id: string, options?: CallOptions): Promise<WebhookTest> {
+  async testWebhook(id: string, options?: CallOptions): Promise<WebhookTest> {
     return this.#call("POST", path`/api/webhooks/${id}/test`, { isUnsafe: true, isLong: true }, options);
   }
   listDeliveries(id: string, query?: QueryOf<"list-deliveries">, options?: CallOptions): List<Delivery> {
-    return this.list(path`/api/webhooks/${id}/deliveries`, query, options);
+    return this.#list(() => path`/api/webhooks/${id}/deliveries`, query, options);
   }
   /** replayWebhook delivers past changes again. After 5000 continue with a later `since`. */
-  replayWebhook(id: string, replay: WebhookReplay = {}, options?: CallOptions): Promise<Replay> {
+  async replayWebhook(id: string, replay: WebhookReplay = {}, options?: CallOptions): Promise<Replay> {
     return this.#postLong(path`/api/webhooks/${id}/replay`, replay, options);
   }
 
   // Operators
 
-  listJobs(options?: CallOptions): Promise<JobList> { return this.#get("/api/admin/jobs", {}, options); }
+  async listJobs(options?: CallOptions): Promise<JobList> { return this.#get("/api/admin/jobs", {}, options); }
   /** runJob runs a job now. It returns the run when it ends, or after 25 s. */
-  runJob(job: string, options?: CallOptions): Promise<Run> {
+  async runJob(job: string, options?: CallOptions): Promise<Run> {
     return this.#call("POST", path`/api/admin/jobs/${job}/run`, { isUnsafe: true, isLong: true }, options);
   }
   listRuns(job: string, query?: QueryOf<"list-runs">, options?: CallOptions): List<Run> {
-    return this.list(path`/api/admin/jobs/${job}/runs`, query, options);
+    return this.#list(() => path`/api/admin/jobs/${job}/runs`, query, options);
   }
   /** freeLease frees the lease of whichever process has it. After an unknown outcome that may be another one: look at listJobs first. */
-  freeLease(job: string, options?: CallOptions): Promise<FreedLease> {
+  async freeLease(job: string, options?: CallOptions): Promise<FreedLease> {
     return this.#call("DELETE", path`/api/admin/jobs/${job}/lease`, { isUnsafe: true }, options);
   }
-  getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> { return this.#get("/api/admin/overview", query, options); }
-  getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
-  getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> {
+  async getOverview(query?: QueryOf<"get-overview">, options?: CallOptions): Promise<Overview> {
+    return this.#get("/api/admin/overview", query, options);
+  }
+  async getEventSummary(id: string, options?: CallOptions): Promise<EventSummary> { return this.#get(path`/api/admin/events/${id}`, {}, options); }
+  async getEventSales(id: string, query?: QueryOf<"get-event-sales">, options?: CallOptions): Promise<Sales> {
     return this.#get(path`/api/admin/events/${id}/sales`, query, options);
   }
-  getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> { return this.#get(path`/api/admin/events/${id}/seats`, {}, options); }
-  refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
-  search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
-  getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }
-  getSurvey(options?: CallOptions): Promise<Survey> { return this.#getLong("/api/admin/survey", options); }
+  async getSeatStates(id: string, options?: CallOptions): Promise<VenueMap> { return this.#get(path`/api/admin/events/${id}/seats`, {}, options); }
+  async refundsDue(options?: CallOptions): Promise<RefundsDue> { return this.#get("/api/admin/refunds-due", {}, options); }
+  async search(query: QueryOf<"search">, options?: CallOptions): Promise<Search> { return this.#get("/api/admin/search", query, options); }
+  async getHealth(options?: CallOptions): Promise<Health> { return this.#get("/api/admin/health", {}, options); }
+  async getSurvey(options?: CallOptions): Promise<Survey> { return this.#getLong("/api/admin/survey", options); }
   listAudit(query?: QueryOf<"list-audit">, options?: CallOptions): List<Audit> { return this.list("/api/admin/audit", query, options); }
   /** convertSeatingPlan reads a file with a plan, as JSON or as the text of a CSV file, and creates nothing. */
-  convertSeatingPlan(file: SeatingPlanPlan | string, query?: QueryOf<"convert-seating-plan">, options?: CallOptions): Promise<ConvertedPlan> {
+  async convertSeatingPlan(file: SeatingPlanPlan | string, query?: QueryOf<"convert-seating-plan">, options?: CallOptions): Promise<ConvertedPlan> {
     return this.#call("POST", "/api/admin/seating-plans/convert", { body: file, query, isPlan: true }, options);
   }
 
@@ -288,13 +303,23 @@ export class Holdfast {
     if (!/^\/(?!\/)/.test(path)) throw new TypeError("The path of a request must begin with one slash, such as /api/locks.");
     const hasKey = Object.keys(headers ?? {}).some((name) => name.toLowerCase() === "idempotency-key");
     const isUnsafe = !["GET", "HEAD", "PUT"].includes(method) && !hasKey;
-    return this.#call(method, path, { query, body, headers, isUnsafe, isPlan: true }, options);
+    return this.#call(method, path, { query, body, headers, isUnsafe, isPlan: true, answer: "anything" }, options);
   }
 
   /** list iterates over a list by its path, such as /api/locks. */
   list<T = unknown>(path: string, query: Query = {}, options?: CallOptions): List<T> {
-    const read = (pageToken: string | undefined): Promise<Page<T>> => this.#get(path, { pageSize: maxPageSize, ...query, pageToken }, options);
+    return this.#list(() => path, query, options);
+  }
+
+  // #list calls pathOf when the list is read, and so a wrong ID fails then.
+  #list<T>(pathOf: () => string, query: Query = {}, options?: CallOptions): List<T> {
+    const read = async (pageToken: string | undefined): Promise<Page<T>> =>
+      this.#page(pathOf(), { pageSize: maxPageSize, ...query, pageToken }, options);
     return new List(read, typeof query["pageToken"] === "string" ? query["pageToken"] : undefined);
+  }
+
+  #page<T>(path: string, query: Query, options?: CallOptions): Promise<Page<T>> {
+    return this.#call("GET", path, { query, answer: "page" }, options);
   }
 
   #get<T>(path: string, query: Query = {}, options?: CallOptions): Promise<T> { return this.#call("GET", path, { query }, options); }

@@ -1,6 +1,6 @@
 // What a call fails with.
 
-import type { FieldError, Problem, RefusedPayment } from "./openapi.js";
+import { problemCodeValues, type FieldError, type Problem, type RefusedPayment } from "./openapi.js";
 
 /** Code identifies a refusal. Decide by it, not by the text. */
 export type Code = Problem["code"];
@@ -15,11 +15,11 @@ export interface Refused {
   retryAfter?: number;
 }
 
-/** HoldfastError is an answer with an error status, a redirect, or a call without an answer (status 0, with the cause). */
+/** HoldfastError is a refusal, a redirect, an answer that is not of Holdfast, or a call without an answer (status 0, with the cause). */
 export class HoldfastError extends Error {
   override name = "HoldfastError";
   readonly status: number;
-  /** code is "" if there was no answer, or if a proxy answered in place of the API. */
+  /** code is "" if there was no answer, or if a proxy or another server answered in place of the API. */
   readonly code: Code | "";
   /** detail is an English sentence, which may change. */
   readonly detail: string;
@@ -39,7 +39,8 @@ export class HoldfastError extends Error {
   constructor(refused: Refused, options?: ErrorOptions) {
     const { status, problem, detail, requestId = "" } = refused;
     const fields = (problem.errors ?? []).map((f) => `; ${f.location}: ${f.message}`).join("");
-    super(status === 0 ? detail : `${problem.code ?? ""}: ${detail} (status ${status}, request ${requestId})${fields}`, options);
+    const answer = status === 0 ? "" : ` (status ${status}, request ${requestId || "unknown"})`;
+    super(`${problem.code ? `${problem.code}: ` : ""}${detail}${answer}${fields}`, options);
     this.status = status;
     this.code = problem.code ?? "";
     this.detail = detail;
@@ -122,12 +123,12 @@ export function errorOf(refused: Refused, options?: ErrorOptions): HoldfastError
 /** errorOfAnswer reads an answer with an error status. */
 export function errorOfAnswer(response: Response, text: string): HoldfastError {
   const seconds = Number(response.headers.get("Retry-After") ?? 0);
-  const problem = problemIn(text);
+  const problem = problemIn(response, text);
   const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
   return errorOf({
     status: response.status || hiddenStatus,
     problem,
-    detail: isRedirect ? redirected(response) : problem.detail ?? response.statusText,
+    detail: isRedirect ? redirected(response) : problem.detail ?? "A proxy or another server answered, not Holdfast.",
     requestId: response.headers.get("X-Request-Id") ?? "",
     retryAfter: seconds > 0 ? seconds : 0, // a date is not a number
   });
@@ -144,15 +145,24 @@ function redirected(response: Response): string {
   return `${response.url.replace(/[?#].*/s, "")} redirects to ${target}, and the client follows no redirects: give it the base URL of that address.`;
 }
 
+/** wrongAnswer is the error of an answer that says it is a success, and can't be Holdfast's. */
+export function wrongAnswer({ method, path }: { method: string; path: string }, { status, headers }: Response): HoldfastError {
+  const type = headers.get("Content-Type") ?? "no content type";
+  const detail = `The answer to ${method} ${path} (${type}) is not one of Holdfast: the base URL may be wrong.`;
+  return errorOf({ status, problem: {}, detail, requestId: headers.get("X-Request-Id") ?? "" });
+}
+
 /** noAnswer is the error of a request that was sent, or could not be sent, and got no answer. */
 export function noAnswer(detail: string, cause: unknown): HoldfastError {
   return errorOf({ status: 0, problem: {}, detail }, { cause });
 }
 
-function problemIn(text: string): Partial<Problem> {
+/** problemIn is empty if the answer is not of Holdfast: a proxy's JSON may have a code too. */
+function problemIn(response: Response, text: string): Partial<Problem> {
+  if (!/^application\/problem\+json\b/i.test(response.headers.get("Content-Type") ?? "")) return {};
   try {
-    const problem: unknown = JSON.parse(text);
-    return typeof problem === "object" && problem !== null ? problem : {};
+    const problem = JSON.parse(text) as Partial<Problem> | null;
+    return problem && problemCodeValues.some((code) => code === problem.code) ? problem : {};
   } catch {
     return {};
   }

@@ -1,8 +1,8 @@
 // Server-sent streams, which connect again and resume when they are cut.
 
-import { HoldfastError, errorOfAnswer } from "./errors.js";
-import { pause } from "./time.js";
-import type { Query, Transport } from "./transport.js";
+import { HoldfastError, errorOfAnswer, wrongAnswer } from "./errors.js";
+import { checkTimeout, pause } from "./time.js";
+import { checkHeader, type Query, type Transport } from "./transport.js";
 
 /** StreamOptions are those of one stream. */
 export interface StreamOptions {
@@ -34,13 +34,15 @@ const maxRefusals = 5; // one after the other, of a token that may be renewed
 
 /**
  * follow yields the messages of a stream until the signal. It connects again after a lost connection, 5xx and 429, and fails
- * with any other refusal, such as EVENT_NOT_FOUND: another attempt would get it too.
+ * with any other answer, such as EVENT_NOT_FOUND or a page: another attempt would get it too.
  */
 export async function* follow<M>(
   transport: Transport, path: string, query: Query, options: StreamOptions = {},
 ): AsyncGenerator<M, void, void> {
   const signal = options.signal ?? new AbortController().signal;
   let last = options.lastEventId ?? "";
+  checkHeader("lastEventId", last);
+  checkTimeout("timeout", options.timeout);
   let [delay, retry, refusals] = [firstDelay, 2000, 0];
   while (!signal.aborted) {
     let isReached = false;
@@ -72,7 +74,7 @@ export async function* follow<M>(
 }
 
 const isFinal = (error: unknown): error is HoldfastError =>
-  error instanceof HoldfastError && error.status >= 300 && error.status < 500 && error.status !== 429;
+  error instanceof HoldfastError && error.status >= 200 && error.status < 500 && error.status !== 429;
 
 /** connect yields the messages of one connection. It ends a connection that is silent. */
 async function* connect(
@@ -87,8 +89,11 @@ async function* connect(
   try {
     const headers: Record<string, string> = { Accept: "text/event-stream", ...(last !== "" && { "Last-Event-ID": last }) };
     const ends = AbortSignal.any([signal, silence.signal]);
-    const response = await within(connectTime, transport.open({ method: "GET", path, query, headers }, ends, signal));
-    if (!response.ok || response.body === null) throw errorOfAnswer(response, await within(connectTime, response.text()));
+    const request = { method: "GET", path, query, headers };
+    const response = await within(connectTime, transport.open(request, ends, signal));
+    if (!response.ok) throw errorOfAnswer(response, await within(connectTime, response.text()));
+    const isStream = /^text\/event-stream\b/i.test(response.headers.get("Content-Type") ?? "");
+    if (!isStream || response.body === null) throw wrongAnswer(request, response);
     const reader = response.body.getReader();
     const decoder = new TextDecoder();
     let text = "";

@@ -1,7 +1,8 @@
 // Sends a request once: its address, its key or token, and its time limit.
 
-import { HoldfastError, errorOfAnswer, noAnswer } from "./errors.js";
+import { HoldfastError, errorOfAnswer, noAnswer, wrongAnswer } from "./errors.js";
 import { retry, type Safety } from "./retry.js";
+import { checkTimeout } from "./time.js";
 
 /** Options configure a client. */
 export interface Options {
@@ -39,6 +40,8 @@ export interface Request extends Safety {
   isPlan?: boolean;
   /** isLong is set if the server may take longer than the default timeout. */
   isLong?: boolean;
+  /** answer is what a 2xx answer has: a JSON object, if it is not set. A page is one with items. */
+  answer?: "page" | "nothing" | "anything";
 }
 
 export interface Answer {
@@ -58,6 +61,11 @@ export class Transport {
   readonly #options: Options;
 
   constructor(baseUrl: string, options: Options) {
+    checkUrl(baseUrl);
+    checkHeader("key", options.key);
+    if (typeof options.token === "string") checkHeader("token", options.token);
+    checkTimeout("timeout", options.timeout);
+    if (options.retryTimeout !== 0) checkTimeout("retryTimeout", options.retryTimeout);
     this.#baseUrl = baseUrl.replace(/\/+$/, "");
     this.#options = options;
   }
@@ -67,11 +75,13 @@ export class Transport {
 
   /** call sends a request, with retries. */
   async call(request: Request, { signal, timeout }: CallOptions = {}): Promise<Answer> {
+    checkTimeout("timeout", timeout);
+    const text = typeof request.body === "string" ? request.body : JSON.stringify(request.body);
     const least = request.isPlan ? planTimeout : request.isLong ? longTimeout : 0;
     const limit = timeout ?? Math.max(this.#options.timeout ?? defaultTimeout, least);
     const attempt = async (): Promise<Answer> => {
-      const ends = [AbortSignal.timeout(limit), ...(signal ? [signal] : [])];
-      const response = await this.open(request, AbortSignal.any(ends), signal);
+      const ends = [AbortSignal.timeout(Math.ceil(limit)), ...(signal ? [signal] : [])];
+      const response = await this.open(request, AbortSignal.any(ends), signal, text);
       return this.#read(request, response, signal);
     };
     try {
@@ -82,25 +92,27 @@ export class Transport {
     }
   }
 
-  /** open sends a request once, and returns the answer, of which the body is still to be read. signal is the caller's. */
-  async open(request: Request, ends: AbortSignal, signal?: AbortSignal): Promise<Response> {
-    const isText = typeof request.body === "string";
+  /** open sends a request once, and returns the answer, of which the body is still to be read. signal is the caller's, text the body. */
+  async open(request: Request, ends: AbortSignal, signal?: AbortSignal, text?: string): Promise<Response> {
     const headers: Record<string, string> = { Accept: "application/json" };
-    if (request.body !== undefined) headers["Content-Type"] = isText ? "text/csv" : "application/json";
+    if (text !== undefined) headers["Content-Type"] = typeof request.body === "string" ? "text/csv" : "application/json";
     const token = await this.#secret();
     if (token) headers["Authorization"] = `Bearer ${token}`;
     Object.assign(headers, request.headers);
+    for (const [name, value] of Object.entries(headers)) checkHeader(name, value);
     const send = this.#options.fetch ?? fetch;
+    const url = this.#baseUrl + request.path + queryOf(request.query);
+    const init: RequestInit = {
+      method: request.method,
+      headers,
+      ...(text !== undefined && { body: text }),
+      ...(!request.isPlan && { cache: "no-store" }), // browsers keep plans, which never change
+      redirect: "manual", // fetch would repeat a POST as a GET, and return what that finds
+    };
+    void new globalThis.Request(url, init); // throws what fetch would throw each time, such as for a method that does not exist
     try {
       ends.throwIfAborted();
-      return await send(this.#baseUrl + request.path + queryOf(request.query), {
-        method: request.method,
-        headers,
-        ...(request.body !== undefined && { body: isText ? String(request.body) : JSON.stringify(request.body) }),
-        ...(!request.isPlan && { cache: "no-store" as const }), // browsers keep plans, which never change
-        redirect: "manual", // fetch would repeat a POST as a GET, and return what that finds
-        signal: ends,
-      });
+      return await send(url, { ...init, signal: ends });
     } catch (cause) {
       signal?.throwIfAborted();
       throw noAnswer(`${request.method} ${request.path} got no answer: ${String(cause)}`, cause);
@@ -116,20 +128,49 @@ export class Transport {
       throw noAnswer(`The answer to ${request.method} ${request.path} was cut off: ${String(cause)}`, cause);
     }
     const { status, headers } = response;
-    if (status === 304) return { status, headers, body: undefined };
+    if (status === 304 && request.headers) return { status, headers, body: undefined };
     if (!response.ok) throw errorOfAnswer(response, text);
-    if (text === "" || !/[/+]json/.test(headers.get("Content-Type") ?? "")) return { status, headers, body: text || undefined };
-    try {
-      return { status, headers, body: JSON.parse(text) };
-    } catch (cause) {
-      throw noAnswer(`The answer to ${request.method} ${request.path} is not JSON.`, cause);
-    }
+    const body = bodyOf(response, text);
+    if (!isExpected(request, body)) throw wrongAnswer(request, response);
+    return { status, headers, body };
   }
 
   async #secret(): Promise<string | undefined> {
     const { key, token } = this.#options;
     return key ?? (typeof token === "function" ? token() : token);
   }
+}
+
+/** checkUrl refuses what can't be a base URL. A page may name a path of its own server, such as /tickets. */
+function checkUrl(url: string): void {
+  const page = globalThis.location?.href;
+  const parsed = URL.canParse(url, page) ? new URL(url, page) : undefined;
+  if (/^(https?:\/)?\/[^\s?#]*$/i.test(url) && parsed?.protocol.startsWith("http") && parsed.username + parsed.password === "") return;
+  throw new TypeError("The base URL must be such as https://tickets.example: with http or https, and without spaces, a password or a query.");
+}
+
+/** checkHeader refuses a value that no header may have. It does not say the value, which may be secret. */
+export function checkHeader(name: string, value = ""): void {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return;
+  throw new TypeError(`The ${name} has a character that no header may have, such as a line break.`);
+}
+
+const notJson = Symbol("an answer that says it is JSON, and is not");
+
+function bodyOf({ headers }: Response, text: string): unknown {
+  if (text === "" || !/[/+]json/.test(headers.get("Content-Type") ?? "")) return text || undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return notJson;
+  }
+}
+
+function isExpected({ answer }: Request, body: unknown): boolean {
+  if (answer === "anything") return body !== notJson;
+  if (answer === "nothing") return body === undefined;
+  const isObject = typeof body === "object" && body !== null && !Array.isArray(body);
+  return isObject && (answer !== "page" || ("items" in body && Array.isArray(body.items)));
 }
 
 function queryOf(query: Query = {}): string {

@@ -128,7 +128,6 @@ test("refusals have the details of their codes", async () => {
   const expired = await shop.acquireLock({ eventId: event.id, holder: "c", seats: 1, section: "pit", expiresAt: "2020-01-01T00:00:00Z" });
   assert.equal((await refusal(shop.extendLock(expired.id, { ttlSeconds: 60 }))).code, "LOCK_EXPIRED");
   assert.equal((await refusal(api.client({ key: "not-a-key-of-this-api" }).getEvent(event.id))).code, "UNAUTHENTICATED");
-  assert.throws(() => shop.getLock(".."), TypeError);
 });
 
 test("a refused confirmation names the payment to refund", async () => {

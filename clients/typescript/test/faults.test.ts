@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Holdfast, HoldfastError, type AvailabilityMessage, type StreamOptions } from "@holdfast/client";
+import { Holdfast, HoldfastError, type AvailabilityMessage, type Options, type StreamOptions } from "@holdfast/client";
 import { Api, secret, tokenFor } from "./api.js";
 import { Proxy } from "./proxy.js";
 
@@ -107,6 +107,104 @@ test("a redirect is an error that names the address to use, and nothing is sent 
   const said = `${proxy.url}/api/events redirects to ${api.url}/api/events, and the client follows no redirects: give it the base URL of that address.`;
   assert.equal(error.detail, said);
   assert.equal(proxy.requests.length, before + 2);
+});
+
+// answer is one of a gateway, or of another server.
+const answer = (status: string, type: string, body: string): `HTTP/1.1 ${string}` =>
+  `HTTP/1.1 ${status}\r\nContent-Type: ${type}\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+
+test("an error of a gateway is not taken for one of the API, and a write is repeated", async () => {
+  const event = await api.event();
+  const request = { eventId: event.id, holder: "a", seats: 1 };
+  const impatient = new Holdfast(proxy.url, { key: secret, retryTimeout: 0 });
+  for (const [status, type, body] of [
+    ["503 Service Unavailable", "application/json", '{"title":"x","errors":{"a":["b"]}}'],
+    ["503 Service Unavailable", "application/problem+json", '{"title":"x","errors":{"a":["b"]}}'],
+    ["503 Service Unavailable", "application/json", '{"code":"UNAVAILABLE"}'],
+    ["504 Gateway Timeout", "application/problem+json", '{"code":504}'],
+    ["504 Gateway Timeout", "application/problem+json", '{"code":"GATEWAY_TIMEOUT","payment":{}}'],
+    ["504 Gateway Timeout", "application/problem+json", '{"code":"constructor"}'],
+    ["502 Bad Gateway", "application/problem+json", "null"],
+  ] as const) {
+    proxy.fate = () => answer(status, type, body);
+    const error = await failure(impatient.acquireLock(request));
+    assert.deepEqual([error.status, error.code, error.outcomeUnknown, error.payment], [Number(status.slice(0, 3)), "", true, undefined], body);
+    assert.equal((await failure(impatient.updateEvent(event.id, { name: "x" }))).outcomeUnknown, true, body);
+    const answers = [answer(status, type, body)];
+    proxy.fate = () => answers.pop() ?? "pass";
+    assert.match((await client.acquireLock(request)).id, /./, body);
+    assert.equal(answers.length, 0);
+  }
+});
+
+test("a success that is not of Holdfast is an error that says so, and is not asked for again", async () => {
+  const id = "0".repeat(24);
+  const html = answer("200 OK", "text/html", "<!doctype html>");
+  const json = (body: string): `HTTP/1.1 ${string}` => answer("200 OK", "application/json", body);
+  const newEvent = { name: "Opening night", totalSeats: 10, eventDate: "2030-06-15T19:00:00Z" };
+  for (const [fate, call] of [
+    ...[html, json(""), json("null"), json("[]"), json("{"), json('"text"'), answer("204 No Content", "text/html", "")].flatMap((fate) =>
+      [() => client.getEvent(id), () => client.createEvent(newEvent), () => client.listEvents().toArray(), () => client.getSeats(id)]
+        .map((call) => [fate, call] as const)),
+    [html, () => client.deleteEvent(id)],
+    [json("{"), () => client.request("GET", "/api/events")],
+    [json("{}"), () => client.listEvents().toArray()],
+    [json('{"items":null}'), () => client.findUser({ email: "ada@example.com" })],
+    ["HTTP/1.1 304 Not Modified\r\n\r\n", () => client.getSeats(id)],
+    [html, () => client.streamEvent(id).next()],
+    [json("{}"), () => client.streamEvent(id).next()],
+    ["HTTP/1.1 204 No Content\r\n\r\n", () => client.streamSeats(id).next()],
+  ] as const) {
+    const before = proxy.requests.length;
+    proxy.fate = () => fate;
+    const error = await failure(call());
+    assert.deepEqual([error.code, error.status, proxy.requests.length - before], ["", Number(fate.slice(9, 12)), 1], `${fate} ${String(call)}`);
+    if (error.status !== 304) assert.match(error.message, /the base URL may be wrong/);
+    assert.equal(error.outcomeUnknown, /createEvent|deleteEvent/.test(String(call)));
+  }
+  proxy.fate = () => "pass";
+});
+
+test("a wrong URL, key or time limit is refused by the constructor", () => {
+  for (const url of ["", "tickets.example", "/tickets", "ftp://tickets.example", "http://", "https://tickets .example", " https://tickets.example",
+    "https://tickets.example/?a=1", "https://shop:hidden@tickets.example", "localhost:8080"]) {
+    assert.throws(() => new Holdfast(url), (error) => error instanceof TypeError && !error.message.includes("hidden"), url);
+  }
+  for (const [key, token] of [["hidden\n"], ["hid\0den"], ["hidden\u20ac"], [undefined, "hidden\r\n"]]) {
+    const options = { ...(key && { key }), ...(token && { token }) };
+    assert.throws(() => new Holdfast(api.url, options), (error) => error instanceof TypeError && !/hid/.test(error.message));
+  }
+  for (const options of [{ timeout: Infinity }, { timeout: NaN }, { timeout: 0 }, { timeout: 2 ** 31 }, { retryTimeout: NaN }, { retryTimeout: -1 }]) {
+    assert.throws(() => new Holdfast(api.url, options satisfies Options), { name: "RangeError", message: /imeout must be more than 0/ });
+  }
+});
+
+test("a mistake in a call rejects its promise at once, and nothing is sent", async () => {
+  const before = proxy.requests.length;
+  const id = "0".repeat(24);
+  const circular: Record<string, unknown> = {};
+  circular["itself"] = circular;
+  const token = new Holdfast(proxy.url, { token: () => "hidden\n" });
+  for (const call of [
+    () => client.getLock(""), () => client.getLock(".."), () => client.getLock("\ud800"), () => client.inEvent("").releaseLock(id),
+    () => client.acquireLock({ eventId: "", holder: "a", seats: 1 }), () => client.listWaitlist("").toArray(), () => client.listRuns("").pages().next(),
+    () => client.streamEvent("").next(), () => client.streamSeats("\ud800").next(), () => client.streamEvent(id, { lastEventId: "1\n" }).next(),
+    () => client.streamEvent(id, { lastEventId: "\u20ac" }).next(),
+    () => client.updateLock(id, { metadata: { big: 1n } } as object), () => client.updateLock(id, { metadata: circular } as object),
+    () => client.request("GET", "/api/events", { headers: { "X-Mine": "hidden\n" } }), () => client.request("GET", "/api/events", { body: {} }),
+    () => client.request("NO METHOD", "/api/events"), () => token.getEvent(id),
+  ]) {
+    const made = call(); // does not throw
+    const error = await made.then(() => assert.fail(String(call)), (e: unknown) => e);
+    assert.ok(error instanceof TypeError || error instanceof URIError, `${String(call)}: ${String(error)}`);
+    assert.doesNotMatch(error.message, /hidden/);
+  }
+  for (const timeout of [Infinity, NaN, 0, -1]) {
+    await assert.rejects(client.getEvent(id, { timeout }), { name: "RangeError", message: /^timeout must be more than 0/ });
+    await assert.rejects(client.streamEvent(id, { timeout }).next(), { name: "RangeError", message: /^timeout must be more than 0/ });
+  }
+  assert.equal(proxy.requests.length, before);
+  assert.equal((await failure(client.getEvent(id, { timeout: 15_000.5 }))).code, "EVENT_NOT_FOUND");
 });
 
 test("calls that take the server long have the time for it", async () => {
