@@ -12,6 +12,7 @@ import tempfile
 import threading
 import time
 import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 root = Path(__file__).parents[3]
@@ -128,6 +129,40 @@ class Proxy:
                 client.sendall(chunk)
         _end(client)
         _end(server)
+
+
+class Website(ThreadingHTTPServer):
+    """Something else at the URL of the API, which answers all requests alike, and counts them."""
+
+    def __init__(self, status: int, media_type: str, body: bytes) -> None:
+        super().__init__(("127.0.0.1", 0), _Page)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.answer = status, media_type, body
+        self.requests = 0
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def server_close(self) -> None:
+        self.shutdown()
+        super().server_close()
+
+
+class _Page(BaseHTTPRequestHandler):
+    server: Website
+
+    def _answer(self) -> None:
+        self.server.requests += 1
+        status, media_type, body = self.server.answer
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.send_response(status)
+        self.send_header("Content-Type", media_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_DELETE = _answer
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
 
 
 def new_token(holder: str) -> str:

@@ -1,12 +1,16 @@
 """The rules of retries and streams, without a server."""
 
 import asyncio
+import base64
+import hmac
 import pickle
+import time
+from typing import Any
 
 import httpx
 import pytest
 
-from holdfast_client import HoldfastError, OutcomeUnknown, SeatsUnavailable
+from holdfast_client import HoldfastError, OutcomeUnknown, SeatsUnavailable, WebhookVerificationError, verify_webhook
 from holdfast_client._io import async_fresh, fresh
 from holdfast_client.errors import error_of, new_error, no_answer
 from holdfast_client.retry import Attempts, Request
@@ -108,10 +112,21 @@ def test_errors_have_the_key_of_the_request(request_of: Request, key: str) -> No
 
 
 def test_errors_survive_a_proxy_and_another_process() -> None:
-    for content in (b"<html>", b'{"code":5}', b"[]"):
-        error = error_of(httpx.Response(502, content=content, headers={"Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}))
-        assert (error.code, error.detail, error.retry_after) == ("", "502 Bad Gateway", 0)
-    refusal = error_of(httpx.Response(409, json={"code": "SEATS_UNAVAILABLE", "available": 1}, headers={"Retry-After": "3"}))
+    bodies = [b"<html>", b'{"code":5}', b"[]", b"null", b'{"code":null}', b'{"code":[]}', b'{"code":"GATEWAY_TIMEOUT"}']
+    bodies += [b'{"code":"VALIDATION_FAILED","errors":%s}' % errors for errors in (b"5", b'"x"', b"[1]", b"[null]", b'{"a":1}')]
+    for content in bodies:
+        wrong = {"Content-Type": "application/problem+json", "Retry-After": "Fri, 31 Dec 1999 23:59:59 GMT"}
+        error = error_of(httpx.Response(502, content=content, headers=wrong))
+        assert (error.code, error.detail, error.retry_after, error.problem.get("errors")) == ("", "502 Bad Gateway", 0, None)
+        assert str(error) == "HoldfastError: 502 Bad Gateway (status 502, request )"
+        attempts = Attempts(Request("POST", "/", body={"idempotencyKey": "7"}), 60)
+        attempts.delay_after(error)
+        with pytest.raises(OutcomeUnknown):
+            attempts.delay_after(answer(503, "UNAVAILABLE", 100))
+    problem = {"code": "SEATS_UNAVAILABLE", "available": 1}
+    assert error_of(httpx.Response(409, json=problem)).code == "", "application/json is that of a proxy"
+    headers = {"Content-Type": "Application/Problem+JSON; charset=utf-8", "Retry-After": "3"}
+    refusal = error_of(httpx.Response(409, json=problem, headers=headers))
     copied = pickle.loads(pickle.dumps(refusal))
     assert isinstance(copied, SeatsUnavailable)
     assert (copied.available, copied.retry_after) == (1, 3)
@@ -125,6 +140,24 @@ def test_tokens_may_be_fetched() -> None:
     assert asyncio.run(async_fresh(lambda: "made")) == fresh(lambda: "made") == "made"
     assert asyncio.run(async_fresh("kept")) == fresh("kept") == "kept"
     assert asyncio.run(async_fresh(None)) == fresh(None) == ""
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_"])
+def test_an_empty_secret_verifies_nothing(secret: str) -> None:
+    now = int(time.time())
+    signature = base64.b64encode(hmac.digest(b"", f"1.{now}.{{}}".encode(), "sha256")).decode()
+    with pytest.raises(WebhookVerificationError, match="secret is empty"):
+        verify_webhook(secret, "{}", {"webhook-id": "1", "webhook-timestamp": str(now), "webhook-signature": f"v1,{signature}"})
+
+
+def test_webhooks_refuse_what_was_read_or_is_not_set() -> None:
+    wrong: Any
+    for wrong in (None, 5):
+        with pytest.raises(TypeError, match="the secret must be a str"):
+            verify_webhook(wrong, b"{}", {})
+    for wrong in (None, {}, []):
+        with pytest.raises(TypeError, match="the body bytes or a str, as it was received"):
+            verify_webhook("whsec_" + "a" * 32, wrong, {})
 
 
 def test_messages_come_whole() -> None:

@@ -5,13 +5,13 @@ after a HoldfastError without a code (a proxy answered), the request may have be
 error's idempotency_key to find out.
 """
 
-from typing import Literal, TypeAlias, cast
+from typing import Literal, TypeAlias, cast, get_args
 
 import httpx
 
 from .models import Code, FieldError, Problem, RefusedPayment
 
-# A proxy that answers instead of the API may send anything, so that nothing is sure to be there.
+# A problem of the API has its code. Nothing else is sure to be there.
 _Details: TypeAlias = dict[str, object]
 
 
@@ -134,13 +134,8 @@ def new_error(status: int, details: _Details, request_id: str = "", retry_after:
 
 
 def error_of(response: httpx.Response) -> HoldfastError:
-    """The error of a response that was read. Without a problem in it, the detail is the status line."""
-    try:
-        details = response.json()
-    except ValueError:
-        details = None
-    if not isinstance(details, dict) or not isinstance(details.get("code"), str):
-        details = {"detail": f"{response.status_code} {response.reason_phrase}"}
+    """The error of a response that was read. Without a problem of the API in it, the detail is the status line."""
+    details = _problem_of(response) or {"detail": f"{response.status_code} {response.reason_phrase}"}
     seconds = response.headers.get("Retry-After", "")
     return new_error(
         response.status_code,
@@ -148,6 +143,28 @@ def error_of(response: httpx.Response) -> HoldfastError:
         response.headers.get("X-Request-Id", ""),
         int(seconds) if seconds.isascii() and seconds.isdigit() else 0,
     )
+
+
+def _problem_of(response: httpx.Response) -> _Details | None:
+    """The problem in a response of the API; None if a proxy answered, which may send anything, also a code of its own."""
+    try:
+        details = response.json() if media_type_of(response) == "application/problem+json" else None
+    except ValueError:
+        return None
+    if not isinstance(details, dict) or details.get("code") not in get_args(Code):
+        return None
+    errors = details.get("errors") or []
+    return details if isinstance(errors, list) and all(isinstance(e, dict) for e in errors) else None
+
+
+def media_type_of(response: httpx.Response) -> str:
+    return str(response.headers.get("Content-Type", "")).partition(";")[0].strip().lower()
+
+
+def unexpected(response: httpx.Response, expected: str) -> HoldfastError:
+    """The error of a successful response that the API would not send, such as the page of a web site."""
+    found = f"{response.status_code}, {media_type_of(response) or 'no content type'}"
+    return HoldfastError(response.status_code, {"detail": f"The answer is not {expected} ({found}): the base URL may be wrong."})
 
 
 def no_answer(cause: Exception) -> NoAnswer:

@@ -13,9 +13,13 @@ __all__ = ["WebhookVerificationError", "verify_webhook"]
 def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -> Change:
     """Returns the change of a delivery that was signed with the endpoint's secret in the last five minutes.
 
-    The body must be as it was received. Anything else raises WebhookVerificationError. While a secret is rotated,
-    deliveries are signed with both, so the receiver needs one of them.
+    The body must be as it was received; JSON that was parsed raises TypeError. Anything else raises WebhookVerificationError.
+    While a secret is rotated, deliveries are signed with both, so the receiver needs one of them.
     """
+    if not isinstance(secret, str) or not isinstance(body, bytes | bytearray | str):
+        raise TypeError("the secret must be a str, and the body bytes or a str, as it was received")
+    if not secret.removeprefix("whsec_"):  # anyone could sign with it
+        raise WebhookVerificationError("The secret is empty.")
     try:
         return cast(Change, Webhook(secret).verify(body, dict(headers)))
     except ValueError as error:  # a signature that is not base64, or a body that is not text

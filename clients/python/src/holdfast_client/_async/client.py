@@ -55,8 +55,7 @@ class AsyncClient:
         with its retries; 0 disables retries. http replaces the HTTP client, such as for certificates; it must not
         follow redirects, and the caller closes it.
         """
-        if not base_url.startswith(("http://", "https://")):
-            raise ValueError("the base URL must begin with http:// or https://")
+        _check_url(base_url)
         self._http = http or httpx.AsyncClient()
         self._owns_http = http is None
         self._transport = AsyncTransport(base_url, token, self._http, timeout, retry_timeout)
@@ -478,6 +477,15 @@ class AsyncClient:
 
     async def _get_seats(self, event_id: str, sections: tuple[str, ...], headers: Mapping[str, str] | None = None) -> Answer:
         return await self._send(Request("GET", _path("events", event_id, "seats"), {"section": sections}, headers=headers or {}))
+
+
+def _check_url(base_url: str) -> None:
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL:
+        url = httpx.URL()
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("the base URL must be http:// or https:// with a host, such as http://127.0.0.1:8080")
 
 
 def _check_path(path: str) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import httpx
 
-from .._io import AsyncToken, async_fresh, async_sleep
-from ..errors import HoldfastError, error_of, no_answer
+from .._io import AsyncToken, async_fresh, async_sleep, valid_token
+from ..errors import HoldfastError, error_of, media_type_of, no_answer, unexpected
 from ..retry import Attempts, Request
 from ..streams import SILENCE_TIMEOUT, Messages, Reconnection
 
@@ -22,13 +22,13 @@ _MAX_PAGE_SIZE = 500
 class Answer:
     content: bytes
     headers: httpx.Headers
-    value: Any  # of JSON; None if the answer has none
+    value: Any  # of JSON, an object; None if the answer has none
 
 
 class AsyncTransport:
     def __init__(self, base_url: str, token: AsyncToken, http: httpx.AsyncClient, timeout: float, retry_timeout: float) -> None:
         self._base_url = base_url.rstrip("/")
-        self._token = token
+        self._token = token if callable(token) else valid_token(token)
         self._http = http
         self._timeout = timeout
         self._retry_timeout = retry_timeout
@@ -87,6 +87,8 @@ class AsyncTransport:
             if response.status_code != 200:
                 await response.aread()
                 raise error_of(response)
+            if media_type_of(response) != "text/event-stream":
+                raise unexpected(response, "a stream of events")
             async for chunk in response.aiter_bytes():
                 yield chunk
         except httpx.RequestError as error:
@@ -103,11 +105,15 @@ class AsyncTransport:
         is_unchanged = response.status_code == 304 and "If-None-Match" in request.headers
         if response.status_code >= 300 and not is_unchanged:
             raise error_of(response)
-        has_json = not request.is_raw and response.status_code not in (204, 304)
+        is_removed = response.status_code == 204 and request.method == "DELETE"
+        if request.is_raw or is_unchanged or is_removed:
+            return Answer(response.content, response.headers, None)
         try:
-            value = response.json() if has_json else None
-        except ValueError as error:  # a proxy answered, or cut the answer
-            raise no_answer(error) from error
+            value = response.json()
+        except ValueError:
+            value = None
+        if not isinstance(value, dict):
+            raise unexpected(response, "a JSON object")
         return Answer(response.content, response.headers, value)
 
     async def _new_request(self, request: Request) -> httpx.Request:
