@@ -29,8 +29,9 @@ type Client struct {
 // Option configures a client.
 type Option func(*Client)
 
-// WithKey sends the secret of an API key, or a customer's token.
-func WithKey(secret string) Option { return func(c *Client) { c.secret = secret } }
+// WithKey sends the secret of an API key, or a customer's token, without the white space around it. With characters that
+// neither has, all calls fail with ErrInvalidKey.
+func WithKey(secret string) Option { return func(c *Client) { c.secret = strings.TrimSpace(secret) } }
 
 // WithHTTPClient replaces the HTTP client, whose timeout is DefaultTimeout. Without a CheckRedirect of its own it follows no
 // redirects.
@@ -117,9 +118,13 @@ func (c *Client) call(ctx context.Context, r request, out any) (header http.Head
 			return nil, err
 		}
 	}
+	ready, err := c.newRequest(ctx, r, body)
+	if err != nil {
+		return nil, err
+	}
 	unknown := false // whether an attempt may have been executed
 	attempt := func() (http.Header, error) {
-		header, err := c.send(ctx, r, body, out)
+		header, err := c.send(r, ready, out)
 		if err == nil {
 			return header, nil
 		}
@@ -146,6 +151,9 @@ func (c *Client) call(ctx context.Context, r request, out any) (header http.Head
 func (r request) mayRetry(err error) bool {
 	var refusal *Error
 	if !errors.As(err, &refusal) { // no response
+		if errors.Is(err, errUnexpected) {
+			return false
+		}
 		return !r.notIdempotent || errors.Is(err, syscall.ECONNREFUSED)
 	}
 	switch refusal.Status {
@@ -179,8 +187,15 @@ func notSettled(err error) error {
 	return &e
 }
 
-// send sends a request once.
-func (c *Client) send(ctx context.Context, r request, body []byte, out any) (header http.Header, err error) {
+// newRequest makes the HTTP request of a call. It fails if none could be sent.
+func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.Request, error) {
+	base, err := url.Parse(c.baseURL)
+	if err != nil || base.Scheme != "http" && base.Scheme != "https" || base.Hostname() == "" {
+		return nil, errInvalidURL // err may contain a password
+	}
+	if strings.ContainsFunc(c.secret, func(r rune) bool { return r < '!' || r > '~' }) {
+		return nil, ErrInvalidKey
+	}
 	target := c.baseURL + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -200,6 +215,15 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 		req.Header.Set("Authorization", "Bearer "+c.secret)
 	}
 	maps.Copy(req.Header, r.header)
+	return req, nil
+}
+
+// send sends a request once, and decodes the response into out.
+func (c *Client) send(r request, ready *http.Request, out any) (header http.Header, err error) {
+	req := ready.Clone(ready.Context())
+	if req.Body, err = ready.GetBody(); err != nil {
+		return nil, err
+	}
 	limit := int64(maxResponseBytes)
 	if r.isPlan {
 		limit = maxPlanBytes
@@ -208,7 +232,7 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if err != nil {
 		return nil, err
 	}
-	text, err := io.ReadAll(io.LimitReader(response.Body, limit))
+	text, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
 	_ = response.Body.Close() // the body was read; a close error has no meaning
 	if err != nil {
 		return nil, err
@@ -219,17 +243,29 @@ func (c *Client) send(ctx context.Context, r request, body []byte, out any) (hea
 	if response.StatusCode >= http.StatusMultipleChoices {
 		return response.Header, newError(response, text)
 	}
-	if raw, isRaw := out.(*[]byte); isRaw {
-		*raw = text
-		return response.Header, nil
+	if int64(len(text)) > limit {
+		return nil, fmt.Errorf("%s %s: %w: it has more than %d bytes", r.method, r.path, errUnexpected, limit)
 	}
-	if out == nil {
-		return response.Header, nil
-	}
-	if err := json.Unmarshal(text, out); err != nil {
-		return nil, fmt.Errorf("the response to %s %s is not the expected JSON: %w", r.method, r.path, err)
+	if err := decode(response, text, out); err != nil {
+		return nil, fmt.Errorf("%s %s: %w (status %d, content type %q): %w",
+			r.method, r.path, errUnexpected, response.StatusCode, response.Header.Get("Content-Type"), err)
 	}
 	return response.Header, nil
+}
+
+// decode reads the text of a successful response. All values of the API are objects, in place of which json would accept null.
+func decode(response *http.Response, text []byte, out any) error {
+	if raw, isRaw := out.(*[]byte); isRaw {
+		*raw = text
+		return nil
+	}
+	if out == nil && response.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	if out == nil || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return errors.New("it is not the expected JSON")
+	}
+	return json.Unmarshal(text, out)
 }
 
 // sender is the HTTP client for a request, with time for its answer.

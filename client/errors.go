@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"mime"
 	"net/http"
 	"net/url"
 	"slices"
@@ -72,10 +73,19 @@ const (
 	OutcomeUnknown       Code = "OUTCOME_UNKNOWN" // the request may have been executed; repeat it with the same idempotency key
 )
 
+// ErrInvalidKey is the error of a client whose key has characters that a key or a token never has. Nothing was sent.
+var ErrInvalidKey = errors.New("the key or token of the client is not valid: it may have visible characters of ASCII only")
+
+var (
+	errInvalidURL = errors.New("the base URL of the client must be http:// or https:// with a host, such as http://127.0.0.1:8080")
+	// errUnexpected is a successful response that the API would not send. A retry would get it too.
+	errUnexpected = errors.New("the response is not that of a Holdfast API; the base URL may be wrong")
+)
+
 // Error is a response with an error status, or a redirect.
 type Error struct {
 	Status      int
-	Code        Code          // "" if a proxy answered instead of the API
+	Code        Code          // "" if a proxy answered instead of the API, also with a code of its own
 	Detail      string        // an English sentence
 	Requested   int64         // seats requested, with SeatsUnavailable
 	Available   int64         // seats available, with SeatsUnavailable
@@ -152,7 +162,8 @@ func redirected(response *http.Response) string {
 // error has the status line as its detail and no code.
 func newError(response *http.Response, body []byte) *Error {
 	var p problem
-	if json.Unmarshal(body, &p) != nil {
+	mediaType, _, err := mime.ParseMediaType(response.Header.Get("Content-Type"))
+	if err != nil || mediaType != "application/problem+json" || json.Unmarshal(body, &p) != nil {
 		p = problem{}
 	}
 	e := &Error{

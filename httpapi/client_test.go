@@ -33,6 +33,13 @@ type shop struct {
 // handler is a fake proxy: it may answer in place of the API, or drop its answer.
 type handler func(w http.ResponseWriter, r *http.Request, api http.Handler)
 
+// refuse answers as the API does.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"code":"` + code + `","detail":"?"}`))
+}
+
 func passThrough(w http.ResponseWriter, r *http.Request, api http.Handler) { api.ServeHTTP(w, r) }
 
 // openShop opens a shop whose requests go through proxy. The options come after the
@@ -342,7 +349,7 @@ func TestClient_RetriesHaveOneEffect(t *testing.T) {
 		"outcome unknown": func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 			api.ServeHTTP(httptest.NewRecorder(), r)
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, `{"code":"OUTCOME_UNKNOWN","detail":"?"}`, http.StatusServiceUnavailable)
+			refuse(w, http.StatusServiceUnavailable, "OUTCOME_UNKNOWN")
 		},
 		"bad gateway": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 			http.Error(w, "<html>", http.StatusBadGateway)
@@ -522,7 +529,7 @@ func TestClient_UnavailableDoesNotHideAnUnknownOutcome(t *testing.T) {
 					api.ServeHTTP(httptest.NewRecorder(), r)
 					panic(http.ErrAbortHandler)
 				default:
-					http.Error(w, `{"code":"`+code+`","detail":"later"}`, http.StatusServiceUnavailable)
+					refuse(w, http.StatusServiceUnavailable, code)
 				}
 			}, client.WithRetryTimeout(500*time.Millisecond))
 			event, user := s.createSale(t)
@@ -540,7 +547,7 @@ func TestClient_UnavailableDoesNotHideAnUnknownOutcome(t *testing.T) {
 
 func rateLimited(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 	w.Header().Set("Retry-After", "1")
-	http.Error(w, `{"code":"TOO_MANY_REQUESTS","detail":"slow down"}`, http.StatusTooManyRequests)
+	refuse(w, http.StatusTooManyRequests, "TOO_MANY_REQUESTS")
 }
 
 const someID = "6b0166d19f73b711049e40f1"

@@ -43,6 +43,8 @@ func (f *apiFlags) failed(err error) (int, error) {
 		return exitUsage, err
 	case client.Is(err, client.Unauthenticated, client.Forbidden):
 		return exitFailed, fmt.Errorf("%w; set HOLDFAST_KEY, or --key, to the secret of a key", err)
+	case errors.Is(err, client.ErrInvalidKey):
+		return exitUsage, fmt.Errorf("%w; set HOLDFAST_KEY, or --key, to the secret of a key", err)
 	case errors.As(err, new(*client.Error)):
 		return exitFailed, err
 	default:

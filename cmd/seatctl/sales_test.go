@@ -308,7 +308,7 @@ func TestSalesImport_AsksAgain(t *testing.T) {
 		}()
 		answer := func(status int, code string) {
 			w.Header().Set("Retry-After", "1")
-			http.Error(w, `{"code":"`+code+`","detail":"?"}`, status)
+			refuse(w, status, code)
 		}
 		switch requests.Add(1) % 10 {
 		case 1:
@@ -352,7 +352,7 @@ func TestSalesImport_StopsWhenNoRowCanBeSold(t *testing.T) {
 	var sales atomic.Int64
 	api := through(t, serve(t, env), func(w http.ResponseWriter, r *http.Request, api http.Handler) {
 		if r.Method == http.MethodPost && sales.Add(1) > 1 {
-			http.Error(w, `{"code":"FORBIDDEN","detail":"?"}`, http.StatusForbidden)
+			refuse(w, http.StatusForbidden, "FORBIDDEN")
 			return
 		}
 		api.ServeHTTP(w, r)
@@ -529,4 +529,11 @@ func TestSalesImport_IsInterrupted(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, errs)
 	}
 	testenv.CheckInvariants(t, env.DB.Database)
+}
+
+// refuse answers as the API does.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(`{"code":"` + code + `","detail":"?"}`))
 }
