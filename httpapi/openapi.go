@@ -11,9 +11,16 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"github.com/holdfast-dev/holdfast/internal/telemetry"
 	"github.com/holdfast-dev/holdfast/live"
 	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
+
+// Document returns the OpenAPI document of the API, without services.
+func Document() ([]byte, error) {
+	_, a := newAPI(Services{Metrics: telemetry.NewMetrics()})
+	return a.huma.OpenAPI().MarshalJSON()
+}
 
 // newSchemas returns the registry of the document's schemas. Generators of clients
 // make types of the schemas' names, so the names are words of the domain.

@@ -136,12 +136,6 @@ func New(s Services) http.Handler {
 	return h
 }
 
-// Document returns the OpenAPI document of the API, without services.
-func Document() ([]byte, error) {
-	_, a := newAPI(Services{Metrics: telemetry.NewMetrics()})
-	return a.huma.OpenAPI().MarshalJSON()
-}
-
 func newAPI(s Services) (http.Handler, *api) {
 	setHumaGlobals()
 	conf := huma.DefaultConfig("Holdfast", telemetry.Version())
