@@ -1,5 +1,6 @@
 // The site of the documents: scripts/site builds it, and fails if a link or an anchor is wrong.
 
+import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -45,6 +46,16 @@ test("the API's reference has its routes", async () => {
   const page = await open(browser, `${site}/api/`);
   const frame = page.frameLocator("iframe");
   await until("routes are listed", async () => await frame.locator(".opblock-tag").count() > 5);
+  expectNoErrors(page);
+});
+
+test("diagrams are drawn, by what the site itself has", async () => {
+  const page = await open(browser, `${site}/concepts/`);
+  const hosts = new Set();
+  page.on("request", (request) => hosts.add(new URL(request.url()).host));
+  await page.reload();
+  await until("all are drawn", async () => await page.locator("div.mermaid").count() === 3 && await page.locator("pre.mermaid").count() === 0);
+  assert.deepEqual([...hosts], [new URL(site).host]);
   expectNoErrors(page);
 });
 

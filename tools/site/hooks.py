@@ -23,6 +23,7 @@ PAGES = {
     "python.md": "clients/python/README.md",
     "chart.md": "deploy/helm/holdfast/README.md",
 }
+MERMAID = "assets/mermaid.min.js"
 LINK = re.compile(r'(\]\(|(?:src|srcset|href)=")([^)"\s]+)')
 BADGE = re.compile(r"^\[!\[.*\n", re.MULTILINE)
 FENCE = re.compile(r"(^```.*?^```$|`[^`\n]+`)", re.MULTILINE | re.DOTALL)
@@ -34,7 +35,16 @@ def on_files(files, config):
     document = subprocess.run(["go", "run", "./internal/openapi"], cwd=ROOT, check=True, capture_output=True).stdout
     files.append(File.generated(config, "openapi.json", content=document))
     files.append(File.generated(config, "api.md", content=reference(json.loads(document))))
+    files.append(File.generated(config, MERMAID, content=(ROOT / ".build/mermaid/mermaid.min.js").read_text()))
     return files
+
+
+def on_post_page(output, page, config):
+    """Loads Mermaid where there are diagrams. Elsewhere nothing asks for it; without it the theme would load it from another host."""
+    if '<pre class="mermaid">' not in output:
+        return output
+    script = f'<script src="{posixpath.relpath(MERMAID, page.file.url)}"></script>'
+    return output.replace('<script id="__config"', script + '<script id="__config"')  # before the theme's own, which looks for it
 
 
 def reference(document):
