@@ -1,0 +1,191 @@
+// What is wrong with a plan: the server's rules, with its paths and messages, so that a plan that has no problem here is accepted there.
+// test/vectors holds both to the same answers. findings.js has what else a drawing may want.
+
+/** limits of a plan, as the server has them. */
+export const limits = {
+  sections: 500, categories: 64, seats: 200_000, sectionSeats: 20_000, rowSeats: 500, rowPlaces: 1_000, outlinePoints: 200, keyLength: 32,
+  seatIDLength: 64, nameLength: 200, labelLength: 32, noteLength: 200, coordinate: 100_000, totalSeats: 10_000_000, problems: 100,
+};
+
+/**
+ * check returns the first 100 problems; none if the server accepts the plan.
+ * @param {any} plan as it is drawn, or as POST /api/seating-plans takes it
+ * @returns {{ where: string, what: string }[]} where: a path such as sections[3].rows[2].seats[7].id
+ */
+export function check(plan) {
+  const c = new Checker();
+  c.text("name", plan.name, limits.nameLength);
+  if (plan.focalPoint) {
+    c.coordinate("focalPoint.x", plan.focalPoint.x);
+    c.coordinate("focalPoint.y", plan.focalPoint.y);
+  }
+  c.number("categories", plan.categories.length, 1, limits.categories);
+  plan.categories.forEach((category, i) => c.category(`categories[${i}]`, category));
+  c.number("sections", plan.sections.length, 1, limits.sections);
+  const keys = new Set();
+  for (let i = 0; i < plan.sections.length && !c.isFull; i++) {
+    c.unique(`sections[${i}]`, plan.sections[i].key, keys);
+    c.section(`sections[${i}]`, plan.sections[i]);
+  }
+  if (c.numbered > limits.seats) c.add("sections", `The rows have ${c.numbered} seats; a plan must have at most ${limits.seats}.`);
+  const total = c.numbered + c.capacities;
+  if (total > limits.totalSeats) c.add("sections", `The rows and capacities have ${total} seats; a plan must have at most ${limits.totalSeats}.`);
+  return c.problems;
+}
+
+class Checker {
+  problems = [];
+  categories = new Set();
+  seats = new Map(); // where an ID is; for a seat of a counted row, where the row is
+  numbered = 0; // seats in rows
+  capacities = 0;
+
+  get isFull() { return this.problems.length >= limits.problems; }
+
+  add(where, what) {
+    if (!this.isFull) this.problems.push({ where, what });
+  }
+
+  category(at, { key, name, color }) {
+    if (!this.unique(at, key, this.categories)) return;
+    this.text(`${at}.name`, name, limits.nameLength);
+    if (color && !/^#[0-9a-fA-F]{6}$/.test(color)) this.add(`${at}.color`, "color must have the form #rrggbb.");
+  }
+
+  section(at, s) {
+    const { rows = [], capacity = 0, outline = [] } = s;
+    this.text(`${at}.name`, s.name, limits.nameLength);
+    this.text(`${at}.floor`, s.floor, limits.nameLength, true);
+    this.text(`${at}.entrance`, s.entrance, limits.nameLength, true);
+    this.known(at, s.category);
+    this.number(`${at}.outline`, outline.length, 0, limits.outlinePoints);
+    outline.slice(0, limits.outlinePoints).forEach(([x, y], i) => {
+      if (!isInRange(x) || !isInRange(y)) this.add(`${at}.outline[${i}]`, coordinateProblem);
+    });
+    if (capacity !== 0 && rows.length > 0) {
+      this.add(`${at}.capacity`, "A section must have either rows or a capacity, not both.");
+    } else if (capacity !== 0) {
+      if (this.number(`${at}.capacity`, capacity, 1, limits.totalSeats)) this.capacities += capacity;
+      return;
+    } else if (rows.length === 0) {
+      this.add(`${at}.rows`, "A section must have at least one row, or a capacity.");
+    }
+    const before = this.numbered;
+    const keys = new Set();
+    for (let i = 0; i < rows.length; i++) {
+      if (this.isFull) return;
+      this.unique(`${at}.rows[${i}]`, rows[i].key, keys);
+      this.row(`${at}.rows[${i}]`, s.key, rows[i]);
+    }
+    const n = this.numbered - before;
+    if (n > limits.sectionSeats) this.add(`${at}.rows`, `The rows have ${n} seats; a section must have at most ${limits.sectionSeats}.`);
+  }
+
+  row(at, section, row) {
+    this.text(`${at}.label`, row.label, limits.labelLength, true);
+    if (row.category) this.known(at, row.category);
+    if (row.adjacency && !["LINE", "NONE", "ALL"].includes(row.adjacency)) this.add(`${at}.adjacency`, "adjacency must be LINE, NONE or ALL.");
+    if (typeof row.seats === "number") {
+      if (this.number(`${at}.seats`, row.seats, 1, limits.rowSeats)) {
+        this.numbered += row.seats;
+        this.countedIDs(at, section, row);
+      }
+      return;
+    }
+    let n = 0;
+    for (let i = 0; i < row.seats.length; i++) {
+      if (row.seats[i] === null) continue;
+      n++;
+      if (!this.isFull) this.seat(at, i, row.seats[i]);
+    }
+    this.numbered += n;
+    this.number(`${at}.seats`, n, 1, limits.rowSeats);
+    if (row.seats.length > limits.rowPlaces) this.add(`${at}.seats`, `A row must have at most ${limits.rowPlaces} seats and gaps.`);
+  }
+
+  // countedIDs checks the IDs that the server makes of a number of seats.
+  countedIDs(at, section, { key, seats }) {
+    if (!isKey(section, limits.keyLength) || !isKey(key, limits.keyLength)) return;
+    const longest = `${section}-${key}-${seats}`;
+    if (longest.length > limits.seatIDLength) {
+      this.add(`${at}.seats`, `Seat IDs made from the number, such as ${longest}, have more than ${limits.seatIDLength} characters. List the seats instead.`);
+      return;
+    }
+    for (let position = 1; position <= seats && !this.isFull; position++) {
+      const id = `${section}-${key}-${position}`;
+      const first = this.seats.get(id);
+      if (first !== undefined) {
+        this.add(`${at}.seats`, `The seat ID ${id}, made from the number, is also at ${pathOf(first)}. Seat IDs must be unique in the plan.`);
+        return;
+      }
+      this.seats.set(id, at);
+    }
+  }
+
+  // Paths of seats are made for problems alone: a plan has 200,000 seats.
+  seat(row, place, seat) {
+    const at = () => pathOf([row, place]);
+    const first = this.seats.get(seat.id);
+    if (!isKey(seat.id, limits.seatIDLength)) this.add(`${at()}.id`, keyProblem(limits.seatIDLength));
+    else if (routeNames.has(seat.id)) this.add(`${at()}.id`, `${seat.id} is not a valid seat ID, because a route has that name.`);
+    else if (first !== undefined) this.add(`${at()}.id`, `The seat ID is also at ${pathOf(first)}. Seat IDs must be unique in the plan.`);
+    else this.seats.set(seat.id, [row, place]);
+    if (seat.label) this.text(() => `${at()}.label`, seat.label, limits.labelLength, true);
+    if (seat.note) this.text(() => `${at()}.note`, seat.note, limits.noteLength, true);
+    if (seat.category && !this.categories.has(seat.category)) this.known(at(), seat.category);
+    if (seat.x != null && !isInRange(seat.x)) this.coordinate(`${at()}.x`, seat.x);
+    if (seat.y != null && !isInRange(seat.y)) this.coordinate(`${at()}.y`, seat.y);
+  }
+
+  // unique checks a key, and that it is new. It returns false if there is no room for a problem.
+  unique(at, key, keys) {
+    if (this.isFull) return false;
+    if (!isKey(key, limits.keyLength)) this.add(`${at}.key`, keyProblem(limits.keyLength));
+    else if (keys.has(key)) this.add(`${at}.key`, `The key ${key} occurs twice. Keys must be unique.`);
+    keys.add(key);
+    return true;
+  }
+
+  known(at, category) {
+    if (!this.categories.has(category)) this.add(`${at}.category`, "The plan has no category with this key.");
+  }
+
+  number(where, n, least, most) {
+    if (n >= least && n <= most) return true;
+    this.add(where, `The number must be from ${least} to ${most}, not ${n}.`);
+    return false;
+  }
+
+  text(where, text = "", most, mayBeAbsent = false) {
+    const what = textProblem(text, most, mayBeAbsent);
+    if (what !== undefined) this.add(typeof where === "string" ? where : where(), what);
+  }
+
+  coordinate(where, v) {
+    if (!isInRange(v)) this.add(where, coordinateProblem);
+  }
+}
+
+const pathOf = (at) => (typeof at === "string" ? at : `${at[0]}.seats[${at[1]}]`);
+
+const routeNames = new Set(["stream", "block", "unblock"]);
+
+const keyProblem = (most) => `It must have 1 to ${most} letters, digits, dots, underscores and hyphens, and begin with a letter or a digit.`;
+
+const isKey = (text = "", most) => text.length <= most && /^[A-Za-z0-9][A-Za-z0-9._-]*$/.test(text);
+
+const coordinateProblem = `A coordinate must be from -${limits.coordinate} to ${limits.coordinate}.`;
+
+const isInRange = (v) => Math.abs(Math.round(v * 1000)) <= limits.coordinate * 1000;
+
+const blank = /^\p{White_Space}*$/u;
+
+// Control characters, and the embeddings, overrides and isolates of the bidirectional algorithm.
+const control = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/u;
+
+function textProblem(text, most, mayBeAbsent) {
+  if (text === "" && mayBeAbsent) return undefined;
+  if (blank.test(text)) return "The text must not be blank.";
+  if (text.length > most && [...text].length > most) return `The text must have at most ${most} characters.`;
+  return control.test(text) ? "The text must not have control characters." : undefined;
+}
