@@ -19,6 +19,12 @@ const (
 	MaxPlanNoteLength = 200
 	MaxPlanCoordinate = 100_000 * Unit // either side of 0, so that the squared distances of a pick fit an int64
 	MaxNamedSeats     = 50             // of one request, or asked for as best available
+	MaxViewURLLength  = 500
+
+	MaxDecorations          = 2_000 // of a plan
+	MaxDecorationPoints     = 200   // of one decoration
+	MaxDecorationTextLength = 200
+	MaxPlanDecorationPoints = 20_000 // of all decorations together
 )
 
 // Thousandths is a coordinate, or a length, of a seating plan. Its unit is the plan's own: only
@@ -48,12 +54,13 @@ func Adjacencies() []Adjacency { return []Adjacency{AdjacencyLine, AdjacencyNone
 
 // SeatingPlan is the plan of a hall. It never changes; events use it by its ID.
 type SeatingPlan struct {
-	ID         ID
-	Name       string
-	Categories []Category
-	FocalPoint *Point // what the hall looks at; nil if there is none
-	Sections   []Section
-	CreatedAt  time.Time
+	ID          ID
+	Name        string
+	Categories  []Category
+	FocalPoint  *Point       // what the hall looks at; nil if there is none
+	Decorations []Decoration // in the order in which they are drawn
+	Sections    []Section
+	CreatedAt   time.Time
 }
 
 // TotalSeats is the number of seats in rows, and the capacities.
@@ -62,6 +69,38 @@ func (p SeatingPlan) TotalSeats() (n int64) {
 		n += s.TotalSeats()
 	}
 	return n
+}
+
+// DecorationKind is the kind of a decoration.
+type DecorationKind string
+
+// Stages and areas are polygons, and walls are lines. Texts and icons have one position.
+const (
+	DecorationStage DecorationKind = "stage" // what the hall looks at, in place of a mark of the focal point
+	DecorationArea  DecorationKind = "area"  // such as a bar, or the floor of a dance hall
+	DecorationWall  DecorationKind = "wall"
+	DecorationText  DecorationKind = "text"
+	DecorationIcon  DecorationKind = "icon"
+)
+
+// DecorationKinds returns all of them, in a new slice.
+func DecorationKinds() []DecorationKind {
+	return []DecorationKind{DecorationStage, DecorationArea, DecorationWall, DecorationText, DecorationIcon}
+}
+
+// DecorationIcons returns the names of all icons, in a new slice.
+func DecorationIcons() []string {
+	return []string{"bar", "entrance", "exit", "lift", "stairs", "toilet", "cloakroom", "food", "first-aid", "information"}
+}
+
+// Decoration is a part of the drawing of a hall. No seat depends on it.
+type Decoration struct {
+	Kind   DecorationKind
+	Points []Point // of a stage, an area or a wall
+	At     *Point  // of a text or an icon
+	Text   string  // "" means none; a text has one, a wall none
+	Icon   string  // one of DecorationIcons for an icon, "" for the others
+	Floor  string  // of the sections that it is drawn with; "" means all
 }
 
 // Category is a price class of seats.
@@ -82,6 +121,7 @@ type Section struct {
 	Rows     []Row
 	Capacity int64   // ≥ 1 for general admission, 0 for rows
 	Outline  []Point // for drawing; nil means not given
+	ViewURL  string  // https URL of a picture of the view; "" means not given
 }
 
 // TotalSeats is the number of seats in rows, or the capacity.
@@ -122,6 +162,7 @@ type Seat struct {
 	// Accessible seats are for wheelchairs, and Companion seats for the people with them.
 	Accessible, Companion, RestrictedView bool
 	Note                                  string
+	ViewURL                               string // https URL of a picture of the view; "" means not given
 }
 
 // Place is where a seat of a lock or a booking is. Of general admission it has the section and the

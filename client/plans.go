@@ -13,12 +13,23 @@ import (
 
 // SeatingPlan is the plan of a hall. It never changes.
 type SeatingPlan struct {
-	ID         string     `json:"id,omitempty"` // in answers only
-	Name       string     `json:"name"`
-	Categories []Category `json:"categories"`
-	FocalPoint *Point     `json:"focalPoint,omitempty"` // what the hall looks at
-	Sections   []Section  `json:"sections"`
-	CreatedAt  time.Time  `json:"createdAt,omitzero"` // in answers only
+	ID          string       `json:"id,omitempty"` // in answers only
+	Name        string       `json:"name"`
+	Categories  []Category   `json:"categories"`
+	FocalPoint  *Point       `json:"focalPoint,omitempty"` // what the hall looks at
+	Decorations []Decoration `json:"decorations,omitempty"`
+	Sections    []Section    `json:"sections"`
+	CreatedAt   time.Time    `json:"createdAt,omitzero"` // in answers only
+}
+
+// Decoration is a part of the drawing of a hall. A stage, an area or a wall has Points; a text or an icon has At.
+type Decoration struct {
+	Kind   string       `json:"kind"` // stage, area, wall, text or icon
+	Points [][2]float64 `json:"points,omitempty"`
+	At     *[2]float64  `json:"at,omitempty"`
+	Text   string       `json:"text,omitempty"`
+	Icon   string       `json:"icon,omitempty"`
+	Floor  string       `json:"floor,omitempty"` // of the sections that it is drawn with; "" means all
 }
 
 // Category is a price class of seats.
@@ -44,6 +55,7 @@ type Section struct {
 	Rows     []Row        `json:"rows,omitempty"`
 	Capacity int64        `json:"capacity,omitempty"`
 	Outline  [][2]float64 `json:"outline,omitempty"`
+	ViewURL  string       `json:"viewUrl,omitempty"` // https URL of a picture of the view
 }
 
 // Row is a row of a section.
@@ -69,6 +81,7 @@ type Seat struct {
 	Companion      bool     `json:"companion,omitempty"`
 	RestrictedView bool     `json:"restrictedView,omitempty"`
 	Note           string   `json:"note,omitempty"`
+	ViewURL        string   `json:"viewUrl,omitempty"` // https URL of a picture of the view
 }
 
 // rowFields is a Row without its methods.

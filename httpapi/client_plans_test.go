@@ -14,12 +14,16 @@ import (
 func hall() client.SeatingPlan {
 	return client.SeatingPlan{
 		Name: "Hall", Categories: []client.Category{{Key: "c", Name: "C", Color: "#123456"}}, FocalPoint: &client.Point{X: 1.5},
+		Decorations: []client.Decoration{
+			{Kind: "area", Points: [][2]float64{{0, 0}, {1, 0.5}, {0, 1}}, Floor: "1"},
+			{Kind: "icon", At: &[2]float64{2, 0}, Icon: "bar", Text: "Bar"},
+		},
 		Sections: []client.Section{
 			{Key: "A", Name: "A", Category: "c", Floor: "1", Entrance: "West", Rows: []client.Row{
 				{Key: "1", Seats: []*client.Seat{{ID: "x", Accessible: true, Note: "n", X: new(2.5)}, nil, {ID: "y", Companion: true}}},
 				{Key: "2", Adjacency: "ALL", Count: 2},
 			}},
-			{Key: "B", Name: "B", Category: "c", Capacity: 100, Outline: [][2]float64{{0, 0}, {1, 0.5}}},
+			{Key: "B", Name: "B", Category: "c", Capacity: 100, Outline: [][2]float64{{0, 0}, {1, 0.5}}, ViewURL: "https://a.example/b"},
 		},
 	}
 }
@@ -41,6 +45,9 @@ func TestClient_CreatesAndReadsSeatingPlans(t *testing.T) {
 		t.Fatal(err)
 	}
 	seats := plan.Sections[0].Rows
+	if !reflect.DeepEqual(plan.Decorations, hall().Decorations) {
+		t.Errorf("the decorations: %+v", plan.Decorations)
+	}
 	if plan.ID != made.ID || *plan.FocalPoint != (client.Point{X: 1.5}) || !reflect.DeepEqual(plan.Sections[1], hall().Sections[1]) ||
 		seats[0].Seats[1] != nil || seats[0].Seats[0].Label != "1" || *seats[0].Seats[0].X != 2.5 || seats[1].Seats[1].ID != "A-2-2" {
 		t.Errorf("%+v", plan)

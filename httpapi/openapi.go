@@ -27,7 +27,7 @@ func Document() ([]byte, error) {
 func newSchemas() huma.Registry {
 	schemas := huma.NewMapRegistry("#/components/schemas/", schemaName)
 	schemas.RegisterTypeAlias(reflect.TypeFor[planfile.Seats](), reflect.TypeFor[seatsOfRow]())
-	schemas.RegisterTypeAlias(reflect.TypeFor[[2]float64](), reflect.TypeFor[pointOfOutline]())
+	schemas.RegisterTypeAlias(reflect.TypeFor[[2]float64](), reflect.TypeFor[pointAsList]())
 	return schemas
 }
 

@@ -26,11 +26,11 @@ func (seatsOfRow) Schema(schemas huma.Registry) *huma.Schema {
 	}
 }
 
-// pointOfOutline describes a point of an outline in the OpenAPI document.
-type pointOfOutline struct{}
+// pointAsList describes a point of an outline or a decoration in the OpenAPI document.
+type pointAsList struct{}
 
 // Schema implements huma.SchemaProvider.
-func (pointOfOutline) Schema(huma.Registry) *huma.Schema {
+func (pointAsList) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeNumber}, MinItems: new(2), MaxItems: new(2)}
 }
 
@@ -39,11 +39,15 @@ const examplePlan = `{
   "name": "Main hall",
   "categories": [{"key": "stalls", "name": "Stalls", "color": "#0b5d66"}, {"key": "standing", "name": "Standing"}],
   "focalPoint": {"x": 50, "y": 0},
+  "decorations": [
+    {"kind": "stage", "points": [[35, -10], [65, -10], [65, -2], [35, -2]], "text": "Stage"},
+    {"kind": "wall", "points": [[0, 30], [100, 30]]}, {"kind": "text", "at": [2, 32], "text": "Foyer"},
+    {"kind": "icon", "at": [8, 32], "icon": "toilet", "floor": "0"}],
   "sections": [
     {"key": "A", "name": "Stalls left", "category": "stalls", "floor": "0", "entrance": "West", "rows": [
       {"key": "1", "label": "Row 1", "seats": [
         {"id": "A-1-1", "label": "1", "x": 10, "y": 20, "accessible": true}, {"id": "A-1-2", "companion": true}, null,
-        {"id": "A-1-3", "restrictedView": true, "note": "behind the desk"}]},
+        {"id": "A-1-3", "restrictedView": true, "note": "behind the desk", "viewUrl": "https://pictures.example.com/A-1-3.jpg"}]},
       {"key": "2", "seats": 40}]},
     {"key": "pit", "name": "Standing", "category": "standing", "capacity": 500, "outline": [[0, 0], [40, 0], [40, 20]]}
   ]

@@ -207,7 +207,7 @@ const planCacheControl = "public, max-age=31536000, immutable"
 // planETag is the ETag of all plans, because the URL has the plan's ID and the sections, and a plan never changes. Change the
 // version if the form of the answer changes.
 func planETag(id holdfast.ID) string {
-	const version = "1"
+	const version = "2"
 	return `"` + id.String() + "-" + version + `"`
 }
 
@@ -223,7 +223,7 @@ func (a *api) getSeatingPlan(ctx context.Context, in *seatingPlanQuery) (*huma.S
 	plan := &sectioned{
 		etag: planETag(of.ID), cacheControl: planCacheControl,
 		form: seatingPlanBody{ID: of.ID.String(), Plan: planfile.PlanOf(holdfast.SeatingPlan{
-			Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
+			Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint, Decorations: of.Decorations,
 		}), CreatedAt: formatTime(of.CreatedAt)},
 		sections: func(ctx context.Context) iter.Seq2[json.RawMessage, error] { return a.Plans.Texts(ctx, of, sections) },
 	}

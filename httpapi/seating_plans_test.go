@@ -31,26 +31,36 @@ func smallPlan(name string) fields {
 const givenPlan = `{"name":" Main \"hall\" ",
  "categories":[{"key":"stalls","name":"Stalls","color":"#0b5d66"},{"key":"standing","name":"Standing"}],
  "focalPoint":{"x":50,"y":0},
+ "decorations":[{"kind":"stage","points":[[35,-10],[65,-10],[50,-2.5]],"text":"\"sections\":[]"},{"kind":"wall","points":[[0,30],[100,30]]},
+  {"kind":"area","points":[[0,1],[2,3],[4,5]],"floor":"0"},{"kind":"text","at":[2,32],"text":"<b>&amp;"},
+  {"kind":"icon","at":[8,32],"icon":"toilet"}],
  "sections":[
   {"key":"A","name":"Stalls left","category":"stalls","floor":"0","entrance":"West","rows":[
     {"key":"1","label":"Row 1","seats":[{"id":"A-1-1","label":"1","x":10,"y":20.5,"accessible":true},{"id":"A-1-2","companion":true},null,
-     {"id":"A-1-3","restrictedView":true,"note":"behind the desk"}]},
+     {"id":"A-1-3","restrictedView":true,"note":"behind the desk",
+      "viewUrl":"https://a.example/b?c=d&e"}]},
     {"key":"2","seats":2,"category":"standing","adjacency":"ALL"}]},
-  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20.25]]},
+  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20.25]],
+   "viewUrl":"https://a.example/pit"},
   {"key":"B","name":"\"sections\":[]","category":"stalls","rows":[{"key":"1","seats":1}]}]}`
 
 const writtenPlan = `{"name":"Main \"hall\"",
  "categories":[{"key":"stalls","name":"Stalls","color":"#0b5d66"},{"key":"standing","name":"Standing"}],
  "focalPoint":{"x":50,"y":0},
+ "decorations":[{"kind":"stage","points":[[35,-10],[65,-10],[50,-2.5]],"text":"\"sections\":[]"},{"kind":"wall","points":[[0,30],[100,30]]},
+  {"kind":"area","points":[[0,1],[2,3],[4,5]],"floor":"0"},{"kind":"text","at":[2,32],"text":"<b>&amp;"},
+  {"kind":"icon","at":[8,32],"icon":"toilet"}],
  "sections":[
   {"key":"A","name":"Stalls left","category":"stalls","floor":"0","entrance":"West","rows":[
     {"key":"1","label":"Row 1","category":"stalls","adjacency":"LINE","seats":[
      {"id":"A-1-1","label":"1","category":"stalls","x":10,"y":20.5,"accessible":true},
      {"id":"A-1-2","label":"2","category":"stalls","x":2,"y":0,"companion":true},null,
-     {"id":"A-1-3","label":"4","category":"stalls","x":4,"y":0,"restrictedView":true,"note":"behind the desk"}]},
+     {"id":"A-1-3","label":"4","category":"stalls","x":4,"y":0,"restrictedView":true,"note":"behind the desk",
+      "viewUrl":"https://a.example/b?c=d&e"}]},
     {"key":"2","label":"2","category":"standing","adjacency":"ALL","seats":[
      {"id":"A-2-1","label":"1","category":"standing","x":1,"y":1},{"id":"A-2-2","label":"2","category":"standing","x":2,"y":1}]}]},
-  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20.25]]},
+  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20.25]],
+   "viewUrl":"https://a.example/pit"},
   {"key":"B","name":"\"sections\":[]","category":"stalls","rows":[{"key":"1","label":"1","category":"stalls","adjacency":"LINE","seats":[
      {"id":"B-1-1","label":"1","category":"stalls","x":1,"y":0}]}]}]}`
 
@@ -133,10 +143,13 @@ func TestSeatingPlans_AreDescribed(t *testing.T) {
 	body := document.Paths[plansPath]["post"].RequestBody.Content["application/json"]
 	s.want(s.call("POST", plansPath, string(body.Example)), 201, "")
 	for name, keys := range map[string][]string{
-		"SeatingPlanSection": {"capacity", "category", "entrance", "floor", "key", "name", "outline", "rows"},
-		"SeatingPlanRow":     {"adjacency", "category", "key", "label", "seats"},
-		"SeatingPlanSeat":    {"accessible", "category", "companion", "id", "label", "note", "restrictedView", "x", "y"},
-		strings.TrimPrefix(body.Schema.Ref, "#/components/schemas/"): {"categories", "focalPoint", "idempotencyKey", "name", "sections"},
+		"SeatingPlanSection":    {"capacity", "category", "entrance", "floor", "key", "name", "outline", "rows", "viewUrl"},
+		"SeatingPlanRow":        {"adjacency", "category", "key", "label", "seats"},
+		"SeatingPlanSeat":       {"accessible", "category", "companion", "id", "label", "note", "restrictedView", "viewUrl", "x", "y"},
+		"SeatingPlanDecoration": {"at", "floor", "icon", "kind", "points", "text"},
+		strings.TrimPrefix(body.Schema.Ref, "#/components/schemas/"): {
+			"categories", "decorations", "focalPoint", "idempotencyKey", "name", "sections",
+		},
 	} {
 		if got := slices.Sorted(maps.Keys(document.Components.Schemas[name].Properties)); !slices.Equal(got, keys) {
 			t.Errorf("%s has %v, want %v", name, got, keys)

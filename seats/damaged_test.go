@@ -68,3 +68,24 @@ func TestGet_FailsOnDamage(t *testing.T) {
 		}
 	})
 }
+
+// A damaged decoration is not drawn elsewhere.
+func TestGet_FailsOnADamagedDecoration(t *testing.T) {
+	t.Parallel()
+	w := testenv.New(t)
+	plan := decorated(example(t, "cinema"))
+	for name, damaged := range map[string]any{
+		"three numbers": bson.A{1.0, 2.0, 3.0}, "no numbers": bson.A{}, "a text": bson.A{"1", 2.0}, "no list": 7.0, "an object": bson.D{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.ChangeUnchecked("seatingplans", of.ID, bson.D{{Key: "$set", Value: bson.D{{Key: "decorations.0.points.1", Value: damaged}}}})
+			if _, err := w.Plans.Get(w.Ctx(), of.ID); err == nil {
+				t.Error("the plan is read")
+			}
+		})
+	}
+}

@@ -59,13 +59,14 @@ func NewPlans(db *mongodb.DB) *Plans {
 
 // PlanSummary is a plan without rows and seats.
 type PlanSummary struct {
-	ID         ID
-	Name       string
-	TotalSeats int64 // seats in rows, and the capacities
-	Categories []holdfast.Category
-	FocalPoint *holdfast.Point // nil if there is none
-	Sections   []SectionSummary
-	CreatedAt  time.Time
+	ID          ID
+	Name        string
+	TotalSeats  int64 // seats in rows, and the capacities
+	Categories  []holdfast.Category
+	FocalPoint  *holdfast.Point       // nil if there is none
+	Decorations []holdfast.Decoration // not read by List
+	Sections    []SectionSummary
+	CreatedAt   time.Time
 }
 
 // SectionSummary is a section of a PlanSummary.
@@ -80,7 +81,7 @@ type SectionSummary struct {
 func summaryOf(plan holdfast.SeatingPlan) PlanSummary {
 	summary := PlanSummary{
 		ID: plan.ID, Name: plan.Name, TotalSeats: plan.TotalSeats(), Categories: plan.Categories, FocalPoint: plan.FocalPoint,
-		Sections: make([]SectionSummary, 0, len(plan.Sections)), CreatedAt: plan.CreatedAt,
+		Decorations: plan.Decorations, Sections: make([]SectionSummary, 0, len(plan.Sections)), CreatedAt: plan.CreatedAt,
 	}
 	for _, s := range plan.Sections {
 		summary.Sections = append(summary.Sections, SectionSummary{Key: s.Key, Name: s.Name, Category: s.Category, Seats: s.TotalSeats()})
@@ -218,9 +219,9 @@ func (s *Plans) summary(ctx context.Context, id ID) (PlanSummary, error) {
 	return d.summary(), nil
 }
 
-// List lists plans by ID, and the token of the next page.
+// List lists plans by ID, without their decorations, and the token of the next page.
 func (s *Plans) List(ctx context.Context, page holdfast.Page) ([]PlanSummary, string, error) {
-	filter := mongodb.Filter{Large: true, Indexed: true, Schema: planSchema}
+	filter := mongodb.Filter{Large: true, Indexed: true, Schema: planSchema, Without: bson.D{{Key: "decorations", Value: 0}}}
 	docs, next, err := mongodb.List[summaryDoc](ctx, s.db.Collection(plansName), filter, page)
 	if err != nil {
 		return nil, "", err
@@ -241,7 +242,8 @@ func (s *Plans) Get(ctx context.Context, id ID, sections ...string) (holdfast.Se
 		return holdfast.SeatingPlan{}, err
 	}
 	plan := holdfast.SeatingPlan{
-		ID: of.ID, Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint, CreatedAt: of.CreatedAt,
+		ID: of.ID, Name: of.Name, Categories: of.Categories, FocalPoint: of.FocalPoint,
+		Decorations: of.Decorations, CreatedAt: of.CreatedAt,
 	}
 	numbers, err := of.Numbers(sections...)
 	if err != nil {

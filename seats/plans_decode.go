@@ -31,6 +31,8 @@ func decodePart(doc bson.Raw) (number, part int64, s holdfast.Section, err error
 			s.Floor = d.text(v)
 		case "entrance":
 			s.Entrance = d.text(v)
+		case "viewUrl":
+			s.ViewURL = d.text(v)
 		case "capacity":
 			s.Capacity = d.whole(v)
 		case "outline":
@@ -103,6 +105,8 @@ func (d *planDecoder) seat(v bsoncore.Value) *holdfast.Seat {
 			seat.RestrictedView = d.flag(v)
 		case "note":
 			seat.Note = d.text(v)
+		case "viewUrl":
+			seat.ViewURL = d.text(v)
 		}
 	})
 	return seat
@@ -129,6 +133,8 @@ func (d *planDecoder) point(v bsoncore.Value) (p holdfast.Point) {
 		}
 		i++
 	})
+	const axes = 2
+	d.require(i == axes)
 	return p
 }
 

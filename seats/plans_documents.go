@@ -16,13 +16,22 @@ const planFormat = 1
 
 type (
 	summaryDoc struct {
-		ID         ID                  `bson:"_id"`
-		Name       string              `bson:"name"`
-		TotalSeats int64               `bson:"totalSeats"`
-		Categories []holdfast.Category `bson:"categories"`
-		FocalPoint *pointDoc           `bson:"focalPoint"`
-		Sections   []SectionSummary    `bson:"sections"`
-		CreatedAt  time.Time           `bson:"createdAt"`
+		ID          ID                  `bson:"_id"`
+		Name        string              `bson:"name"`
+		TotalSeats  int64               `bson:"totalSeats"`
+		Categories  []holdfast.Category `bson:"categories"`
+		FocalPoint  *pointDoc           `bson:"focalPoint"`
+		Decorations []decorationDoc     `bson:"decorations"`
+		Sections    []SectionSummary    `bson:"sections"`
+		CreatedAt   time.Time           `bson:"createdAt"`
+	}
+	decorationDoc struct {
+		Kind   holdfast.DecorationKind `bson:"kind"`
+		Points []pairDoc               `bson:"points"`
+		At     *pairDoc                `bson:"at"`
+		Text   string                  `bson:"text"`
+		Icon   string                  `bson:"icon"`
+		Floor  string                  `bson:"floor"`
 	}
 	pointDoc struct {
 		X coordinate `bson:"x"`
@@ -53,8 +62,38 @@ func encodeSummary(of PlanSummary) bson.D {
 	if f := of.FocalPoint; f != nil {
 		doc = append(doc, bson.E{Key: "focalPoint", Value: bson.D{{Key: "x", Value: units(f.X)}, {Key: "y", Value: units(f.Y)}}})
 	}
+	if len(of.Decorations) > 0 {
+		decorations := make(bson.A, 0, len(of.Decorations))
+		for _, d := range of.Decorations {
+			decorations = append(decorations, encodeDecoration(d))
+		}
+		doc = append(doc, bson.E{Key: "decorations", Value: decorations})
+	}
 	return doc
 }
+
+// encodeDecoration leaves out the parts that the decoration does not have.
+func encodeDecoration(d holdfast.Decoration) bson.D {
+	doc := bson.D{{Key: "kind", Value: string(d.Kind)}}
+	if len(d.Points) > 0 {
+		points := make(bson.A, 0, len(d.Points))
+		for _, p := range d.Points {
+			points = append(points, encodePair(p))
+		}
+		doc = append(doc, bson.E{Key: "points", Value: points})
+	}
+	if d.At != nil {
+		doc = append(doc, bson.E{Key: "at", Value: encodePair(*d.At)})
+	}
+	for _, text := range []bson.E{{Key: "text", Value: d.Text}, {Key: "icon", Value: d.Icon}, {Key: "floor", Value: d.Floor}} {
+		if text.Value != "" {
+			doc = append(doc, text)
+		}
+	}
+	return doc
+}
+
+func encodePair(p holdfast.Point) bson.A { return bson.A{units(p.X), units(p.Y)} }
 
 func (d summaryDoc) summary() PlanSummary {
 	of := PlanSummary{
@@ -67,7 +106,27 @@ func (d summaryDoc) summary() PlanSummary {
 	if f := d.FocalPoint; f != nil {
 		of.FocalPoint = &holdfast.Point{X: holdfast.Thousandths(f.X), Y: holdfast.Thousandths(f.Y)}
 	}
+	for _, read := range d.Decorations {
+		decoration := holdfast.Decoration{Kind: read.Kind, At: (*holdfast.Point)(read.At), Text: read.Text, Icon: read.Icon, Floor: read.Floor}
+		for _, p := range read.Points {
+			decoration.Points = append(decoration.Points, holdfast.Point(p))
+		}
+		of.Decorations = append(of.Decorations, decoration)
+	}
 	return of
+}
+
+// pairDoc is a point that is stored as a list of two numbers.
+type pairDoc holdfast.Point
+
+// UnmarshalBSONValue reads a list of two numbers.
+func (p *pairDoc) UnmarshalBSONValue(kind byte, data []byte) error {
+	d := planDecoder{}
+	*p = pairDoc(d.point(bsoncore.Value{Type: bsoncore.Type(kind), Data: data}))
+	if d.isWrong {
+		return errors.New("a point is not a list of two numbers")
+	}
+	return nil
 }
 
 // coordinate is a number in units, read as thousandths.

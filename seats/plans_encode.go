@@ -12,7 +12,7 @@ import (
 
 const (
 	// partBytes is the size after which a part of a section takes no more rows. A row has at most
-	// some 0.6 MiB.
+	// some 0.8 MiB.
 	partBytes = 1 << 20
 	// maxInsertBytes bounds one command that inserts parts, unless one part is larger.
 	maxInsertBytes = 8 << 20
@@ -55,6 +55,7 @@ func beginPart(plan ID, number, part int, s holdfast.Section) []byte {
 	doc = bsoncore.AppendStringElement(doc, "category", s.Category)
 	doc = appendText(doc, "floor", s.Floor)
 	doc = appendText(doc, "entrance", s.Entrance)
+	doc = appendText(doc, "viewUrl", s.ViewURL)
 	if s.Capacity > 0 {
 		doc = bsoncore.AppendInt64Element(doc, "capacity", s.Capacity)
 	}
@@ -99,6 +100,7 @@ func appendSeat(doc []byte, index string, seat *holdfast.Seat) []byte {
 	doc = appendFlag(doc, "companion", seat.Companion)
 	doc = appendFlag(doc, "restrictedView", seat.RestrictedView)
 	doc = appendText(doc, "note", seat.Note)
+	doc = appendText(doc, "viewUrl", seat.ViewURL)
 	return endDocument(doc, at)
 }
 

@@ -42,6 +42,21 @@ func large(seats, sectionSeats int, note string) holdfast.SeatingPlan {
 	return plan
 }
 
+// mostDecorations has as many decorations, points and characters as a plan may have.
+func mostDecorations() (all []holdfast.Decoration) {
+	long := strings.Repeat("\U0001f3ad", holdfast.MaxDecorationTextLength)
+	for i := range holdfast.MaxDecorations {
+		at := &holdfast.Point{X: 123_456, Y: -holdfast.Thousandths(i)}
+		d := holdfast.Decoration{Kind: holdfast.DecorationText, At: at, Text: long, Floor: long}
+		if i < holdfast.MaxPlanDecorationPoints/holdfast.MaxDecorationPoints {
+			d.Kind, d.At, d.Points = holdfast.DecorationArea, nil, make([]holdfast.Point, holdfast.MaxDecorationPoints)
+			d.Points[i].X = holdfast.MaxPlanCoordinate - 1
+		}
+		all = append(all, d)
+	}
+	return all
+}
+
 // A plan may be larger than one document and than one command: the most seats, with notes that fill
 // a body of 20,000,000 bytes. So may a section.
 func TestCreate_TakesTheLargestPlan(t *testing.T) {
@@ -52,6 +67,7 @@ func TestCreate_TakesTheLargestPlan(t *testing.T) {
 		"section": large(holdfast.MaxSectionSeats, holdfast.MaxSectionSeats, strings.Repeat("\U0001f3ad", holdfast.MaxPlanNoteLength)),
 	} {
 		t.Run(name, func(t *testing.T) {
+			plan.Decorations = mostDecorations()
 			of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{Key: name})
 			if err != nil {
 				t.Fatal(err)
@@ -150,6 +166,7 @@ func TestList_APageIsBoundedInBytes(t *testing.T) {
 		name := strings.Repeat("n", 200)
 		plan.Sections = append(plan.Sections, holdfast.Section{Key: fmt.Sprint(n), Name: name, Category: "a", Capacity: 1})
 	}
+	plan.Decorations = []holdfast.Decoration{{Kind: holdfast.DecorationText, At: &holdfast.Point{}, Text: "Bar"}}
 	var want, got []holdfast.ID
 	for range 20 { // of some 150 KB each
 		of, _, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{})
@@ -171,6 +188,9 @@ func TestList_APageIsBoundedInBytes(t *testing.T) {
 		}
 		for _, of := range plans {
 			got = append(got, of.ID)
+			if len(of.Decorations) > 0 {
+				t.Error("the list reads decorations")
+			}
 		}
 		page.Token = next
 	}

@@ -39,7 +39,7 @@ func TestCreate_KeepsThePlan(t *testing.T) {
 	w := testenv.New(t)
 	for _, name := range []string{"arena", "cinema", "theatre"} {
 		t.Run(name, func(t *testing.T) {
-			plan := example(t, name)
+			plan := decorated(example(t, name))
 			of, replayed, err := w.Plans.Create(w.Ctx(), plan, holdfast.CreationKey{})
 			if err != nil || replayed {
 				t.Fatal(replayed, err)
@@ -59,6 +59,20 @@ func TestCreate_KeepsThePlan(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decorated adds a decoration of each kind, and views, to a plan.
+func decorated(plan holdfast.SeatingPlan) holdfast.SeatingPlan {
+	const unit = holdfast.Unit
+	points := []holdfast.Point{{X: -unit}, {X: 35_125, Y: unit / 4}, {Y: -holdfast.MaxPlanCoordinate}}
+	plan.Decorations = []holdfast.Decoration{
+		{Kind: holdfast.DecorationStage, Points: points, Text: "Stage"}, {Kind: holdfast.DecorationArea, Points: points, Floor: "1"},
+		{Kind: holdfast.DecorationWall, Points: points[:2]}, {Kind: holdfast.DecorationText, At: &points[1], Text: "<b>&"},
+		{Kind: holdfast.DecorationIcon, At: &points[0], Icon: "lift", Text: "Up", Floor: "2"},
+	}
+	plan.Sections[0].ViewURL = "https://pictures.example/section.jpg"
+	lastSeat(&plan).ViewURL = "https://pictures.example/seat.jpg?a=b&c"
+	return plan
 }
 
 func text(plan holdfast.SeatingPlan) string {
@@ -85,6 +99,8 @@ func TestCreate_ReplaysByKey(t *testing.T) {
 		}
 	}
 	changes := map[string]func(*holdfast.SeatingPlan){
+		"decoration": func(p *holdfast.SeatingPlan) { p.Decorations = decorated(*p).Decorations[:1] },
+		"view":       func(p *holdfast.SeatingPlan) { lastSeat(p).ViewURL = "https://a/b" },
 		"name":       func(p *holdfast.SeatingPlan) { p.Name = "Other" },
 		"focalPoint": func(p *holdfast.SeatingPlan) { p.FocalPoint = &holdfast.Point{X: 1} },
 		"category":   func(p *holdfast.SeatingPlan) { p.Categories[0].Color = "#123456" },

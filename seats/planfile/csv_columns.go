@@ -20,6 +20,7 @@ const (
 	colCompanion
 	colRestrictedView
 	colNote
+	colViewURL
 	colSectionCategory
 	colCategoryNumber
 	colStart
@@ -32,7 +33,7 @@ const usualColumns = colAccessible + 1
 
 var columnNames = [columnCount]string{
 	"section", "row", "seat", "category", "x", "y", "accessible", "id", "section_name", "row_label", "category_name", "capacity",
-	"adjacency", "companion", "restricted_view", "note", "section_category", "category_number",
+	"adjacency", "companion", "restricted_view", "note", "view_url", "section_category", "category_number",
 	"start", "end",
 }
 

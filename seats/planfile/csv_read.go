@@ -295,7 +295,7 @@ func (r *csvReader) addSeat(w *csvRow, c *cells, line int, separator rune) error
 		r.ids[c[colID]] = line
 	}
 	w.places = append(w.places, csvPlace{line: line, seat: &holdfast.Seat{
-		ID: c[colID], Label: c[colSeat], Category: c[colCategory], Note: c[colNote],
+		ID: c[colID], Label: c[colSeat], Category: c[colCategory], Note: c[colNote], ViewURL: c[colViewURL],
 		X: r.coordinate(c[colX], line, colX, separator), Y: r.coordinate(c[colY], line, colY, separator),
 		Accessible:     r.bool(c[colAccessible], line, colAccessible),
 		Companion:      r.bool(c[colCompanion], line, colCompanion),

@@ -20,6 +20,9 @@ func WriteCSV(plan holdfast.SeatingPlan) ([]byte, Report) {
 		w.count("colors of categories", c.Color != "")
 	}
 	w.count("focal points", plan.FocalPoint != nil)
+	for range w.plan.Decorations {
+		w.count("decorations", true)
+	}
 	for _, s := range w.plan.Sections {
 		w.section(s)
 	}
@@ -82,6 +85,7 @@ func (w *csvWriter) section(s holdfast.Section) {
 	w.count("floors of sections", s.Floor != "")
 	w.count("entrances of sections", s.Entrance != "")
 	w.count("outlines of sections", len(s.Outline) > 0)
+	w.count("views of sections", s.ViewURL != "")
 	head := cells{colSection: s.Key, colSectionName: unless(s.Name, s.Key)}
 	if s.Capacity > 0 {
 		head[colCapacity] = strconv.FormatInt(s.Capacity, 10)
@@ -133,7 +137,7 @@ func (w *csvWriter) setCategory(line *cells, key string) {
 
 func (w *csvWriter) seat(line cells, prefix string, row, index int, seat *holdfast.Seat) {
 	w.setCategory(&line, seat.Category)
-	line[colSeat], line[colNote] = seat.Label, seat.Note
+	line[colSeat], line[colNote], line[colViewURL] = seat.Label, seat.Note, seat.ViewURL
 	if seat.ID != prefix+seat.Label || strings.HasPrefix(seat.Label, prefix) {
 		line[colID] = seat.ID
 	}

@@ -97,6 +97,7 @@ func draw(t *rapid.T) holdfast.SeatingPlan {
 					ID:    rapid.SampledFrom([]string{fmt.Sprintf("S-%d-%d-%d", i, n, k), fmt.Sprintf("x.%d.%d.%d", i, n, k)}).Draw(t, "id"),
 					Label: rapid.SampledFrom([]string{"", fmt.Sprint(k), fmt.Sprintf("S-%d-%d-%d", i, n, k), "7", text("label")}).Draw(t, "label"),
 					Note:  rapid.SampledFrom([]string{"", text("note")}).Draw(t, "note"), Category: category(),
+					ViewURL:    rapid.SampledFrom([]string{"", "https://a.example/b,c;d?e='f'&g"}).Draw(t, "view URL"),
 					Accessible: rapid.Bool().Draw(t, "accessible"), Companion: rapid.Bool().Draw(t, "companion"),
 				}
 				if rapid.Bool().Draw(t, "x") {
@@ -198,8 +199,10 @@ func TestWriteCSV_SaysWhatATableDoesNotHave(t *testing.T) {
 	plan.Categories = []holdfast.Category{c[1], c[0], {Key: "e", Name: "E", Color: "#000000"}}
 	plan.Sections[0].Category, plan.Sections[0].Rows[0].Category = "e", "c"
 	plan.Sections[0].Floor, plan.Sections[1].Entrance, plan.Sections[1].Outline = "1", "West", []holdfast.Point{{}}
-	const want = "[dropped: colors of categories: 1 dropped: focal points: 1 dropped: floors of sections: 1 " +
-		"dropped: entrances of sections: 1 dropped: outlines of sections: 1 " +
+	plan.Sections[0].ViewURL = "https://a"
+	plan.Decorations = make([]holdfast.Decoration, 3)
+	const want = "[dropped: colors of categories: 1 dropped: focal points: 1 dropped: decorations: 3 dropped: floors of sections: 1 " +
+		"dropped: views of sections: 1 dropped: entrances of sections: 1 dropped: outlines of sections: 1 " +
 		"dropped: categories of sections that no seat has: 1 dropped: categories without seats: 1]"
 	if _, report := WriteCSV(plan); fmt.Sprint(report) != want {
 		t.Error(report)

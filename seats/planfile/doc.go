@@ -28,7 +28,7 @@
 //
 // More columns are optional, and WriteCSV adds those that a plan needs: id (of a seat, if it differs from
 // the one above), section_name, row_label, category_name, adjacency (of the row), companion,
-// restricted_view, note (of the seat), section_category (of the section itself, if it is another one
+// restricted_view, note and view_url (of the seat), section_category (of the section itself, if it is another one
 // than that of its first seat), category_number (the order of the categories, if it is another one
 // than that of their first lines), and capacity: a line with a section, a category and a capacity is
 // a section for general admission. A value of a section, a row or a category must be on

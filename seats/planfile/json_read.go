@@ -36,6 +36,10 @@ func readJSON(text []byte, isRequest bool) (plan holdfast.SeatingPlan, key strin
 			r.list(holdfast.MaxPlanCategories, func() { plan.Categories = append(plan.Categories, r.category()) })
 		case "focalPoint":
 			plan.FocalPoint = r.focalPoint()
+		case "decorations":
+			if !r.Null() {
+				r.list(holdfast.MaxDecorations, func() { plan.Decorations = append(plan.Decorations, r.decoration()) })
+			}
 		case "sections":
 			r.list(holdfast.MaxPlanSections, func() { plan.Sections = append(plan.Sections, r.section()) })
 		case "idempotencyKey":
@@ -149,6 +153,33 @@ func (r *jsonReader) focalPoint() *holdfast.Point {
 	return &p
 }
 
+func (r *jsonReader) decoration() (d holdfast.Decoration) {
+	r.Object(func(name string) bool {
+		switch name {
+		case "kind":
+			d.Kind = holdfast.DecorationKind(r.Text())
+		case "points":
+			if !r.Null() {
+				r.list(holdfast.MaxDecorationPoints, func() { d.Points = append(d.Points, r.pair()) })
+			}
+		case "at":
+			if !r.Null() {
+				d.At = new(r.pair())
+			}
+		case "text":
+			d.Text = r.OptionalString()
+		case "icon":
+			d.Icon = r.OptionalString()
+		case "floor":
+			d.Floor = r.OptionalString()
+		default:
+			return false
+		}
+		return true
+	}, "kind")
+	return d
+}
+
 func (r *jsonReader) section() (s holdfast.Section) {
 	r.Object(func(name string) bool {
 		switch name {
@@ -172,8 +203,10 @@ func (r *jsonReader) section() (s holdfast.Section) {
 			}
 		case "outline":
 			if !r.Null() {
-				r.list(holdfast.MaxOutlinePoints, func() { s.Outline = append(s.Outline, r.outlinePoint()) })
+				r.list(holdfast.MaxOutlinePoints, func() { s.Outline = append(s.Outline, r.pair()) })
 			}
+		case "viewUrl":
+			s.ViewURL = r.OptionalString()
 		default:
 			return false
 		}
@@ -195,7 +228,8 @@ func (r *jsonReader) capacity() int64 {
 	return n
 }
 
-func (r *jsonReader) outlinePoint() (p holdfast.Point) {
+// pair reads a point x, y.
+func (r *jsonReader) pair() (p holdfast.Point) {
 	n := 0
 	problems := len(r.Problems())
 	r.List(func(i int) {
@@ -278,6 +312,8 @@ func (r *jsonReader) seat() *holdfast.Seat {
 			seat.RestrictedView = r.OptionalBool()
 		case "note":
 			seat.Note = r.OptionalString()
+		case "viewUrl":
+			seat.ViewURL = r.OptionalString()
 		default:
 			return false
 		}

@@ -17,12 +17,15 @@ import (
 const jsonExample = `{"name":"Main hall",
  "categories":[{"key":"stalls","name":"Stalls","color":"#0b5d66"},{"key":"standing","name":"Standing"}],
  "focalPoint":{"x":50,"y":0},
+ "decorations":[{"kind":"stage","points":[[35,-10],[65,-10],[50,-2.5]],"text":"Stage <b>&amp;"},
+  {"kind":"area","points":[[0,1],[2,3],[4,5]],"floor":"0"},
+  {"kind":"wall","points":[[0,30],[100,30]]},{"kind":"text","at":[2,32],"text":"Foyer"},{"kind":"icon","at":[8,32.125],"icon":"toilet"}],
  "sections":[
   {"key":"A","name":"Stalls left","category":"stalls","floor":"0","entrance":"West","rows":[
     {"key":"1","label":"Row 1","seats":[{"id":"A-1-1","label":"1","x":10,"y":20.5,"accessible":true},{"id":"A-1-2","companion":true},
-      null,{"id":"A-1-3","restrictedView":true,"note":"behind the desk"}]},
+      null,{"id":"A-1-3","restrictedView":true,"note":"behind the desk","viewUrl":"https://a.example/3.jpg?a=b&c"}]},
     {"key":"2","seats":40}]},
-  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20]]}]}`
+  {"key":"pit","name":"Standing","category":"standing","capacity":500,"outline":[[0,0],[40,0],[40,20]],"viewUrl":"https://a.example/pit"}]}`
 
 func TestReadJSON_AnExample(t *testing.T) {
 	t.Parallel()
@@ -31,17 +34,27 @@ func TestReadJSON_AnExample(t *testing.T) {
 		Name:       "Main hall",
 		Categories: []holdfast.Category{{Key: "stalls", Name: "Stalls", Color: "#0b5d66"}, {Key: "standing", Name: "Standing"}},
 		FocalPoint: &holdfast.Point{X: 50 * unit},
+		Decorations: []holdfast.Decoration{
+			{
+				Kind: holdfast.DecorationStage, Text: "Stage <b>&amp;",
+				Points: []holdfast.Point{{X: 35 * unit, Y: -10 * unit}, {X: 65 * unit, Y: -10 * unit}, {X: 50 * unit, Y: -2500}},
+			},
+			{Kind: holdfast.DecorationArea, Points: []holdfast.Point{{Y: unit}, {X: 2 * unit, Y: 3 * unit}, {X: 4 * unit, Y: 5 * unit}}, Floor: "0"},
+			{Kind: holdfast.DecorationWall, Points: []holdfast.Point{{Y: 30 * unit}, {X: 100 * unit, Y: 30 * unit}}},
+			{Kind: holdfast.DecorationText, At: &holdfast.Point{X: 2 * unit, Y: 32 * unit}, Text: "Foyer"},
+			{Kind: holdfast.DecorationIcon, At: &holdfast.Point{X: 8 * unit, Y: 32_125}, Icon: "toilet"},
+		},
 		Sections: []holdfast.Section{
 			{Key: "A", Name: "Stalls left", Category: "stalls", Floor: "0", Entrance: "West", Rows: []holdfast.Row{
 				{Key: "1", Label: "Row 1", Seats: []*holdfast.Seat{
 					{ID: "A-1-1", Label: "1", X: new(10 * unit), Y: new(20*unit + 500), Accessible: true}, {ID: "A-1-2", Companion: true},
-					nil, {ID: "A-1-3", RestrictedView: true, Note: "behind the desk"},
+					nil, {ID: "A-1-3", RestrictedView: true, Note: "behind the desk", ViewURL: "https://a.example/3.jpg?a=b&c"},
 				}},
 				{Key: "2", Count: 40},
 			}},
 			{
 				Key: "pit", Name: "Standing", Category: "standing", Capacity: 500,
-				Outline: []holdfast.Point{{}, {X: 40 * unit}, {X: 40 * unit, Y: 20 * unit}},
+				Outline: []holdfast.Point{{}, {X: 40 * unit}, {X: 40 * unit, Y: 20 * unit}}, ViewURL: "https://a.example/pit",
 			},
 		},
 	}
@@ -90,6 +103,24 @@ var jsonWrong = []struct{ old, new, where, what string }{
 	{`[40,20]`, `[40,null]`, "sections[1].outline[2][1]", "expected number"},
 	{`[40,20]`, `40`, "sections[1].outline[2]", "expected array"},
 	{`[[0,0],[40,0],[40,20]]`, `{}`, "sections[1].outline", "expected array"},
+	{`"viewUrl":"https://a.example/pit"`, `"viewUrl":7`, "sections[1].viewUrl", "expected string"},
+	{`"viewUrl":"https://a.example/pit"`, `"viewUrl":"http://a.example/pit"`, "sections[1].viewUrl", "https://"},
+	{`"viewUrl":"https://a.example/3.jpg?a=b&c"`, `"viewURL":""`, "sections[0].rows[0].seats[3].viewURL", "unexpected property"},
+	{`"viewUrl":"https://a.example/3.jpg?a=b&c"`, `"viewUrl":""`, "sections[0].rows[0].seats[3].viewUrl", "length"},
+	{`{"kind":"wall",`, `{`, "decorations[2].kind", "required"},
+	{`"kind":"wall"`, `"kind":"door"`, "decorations[2].kind", "stage, area, wall"},
+	{`"kind":"wall"`, `"kind":"area"`, "decorations[2].points", "3 to 200"},
+	{`[[0,30],[100,30]]`, `{}`, "decorations[2].points", "expected array"},
+	{`[[0,30],[100,30]]`, `[[0,30],[100]]`, "decorations[2].points[1]", "2 numbers"},
+	{`[[0,30],[100,30]]`, `[[0,30],{"x":100,"y":30}]`, "decorations[2].points[1]", "expected array"},
+	{`[[0,30],[100,30]]`, `[[0,30],[100,1e999]]`, "decorations[2].points[1]", "100000"},
+	{`[[0,30],[100,30]]`, `null`, "decorations[2].points", "2 to 200"},
+	{`"at":[2,32]`, `"at":{"x":2,"y":32}`, "decorations[3].at", "expected array"},
+	{`"at":[2,32]`, `"at":[2]`, "decorations[3].at", "2 numbers"},
+	{`"at":[2,32]`, `"at":null`, "decorations[3].at", "must have a position"},
+	{`"text":"Foyer"`, `"text":"\u0007"`, "decorations[3].text", ""},
+	{`"icon":"toilet"`, `"icon":"WC"`, "decorations[4].icon", "toilet"},
+	{`"icon":"toilet"`, `"icon":"toilet","color":"red"`, "decorations[4].color", "unexpected property"},
 }
 
 func TestReadJSON_NamesThePathOfEveryProblem(t *testing.T) {
@@ -116,6 +147,7 @@ func TestReadJSON_AcceptsOtherWaysToWriteTheSame(t *testing.T) {
 		{`"x":10`, `"x":9.9996`}, {`"x":10`, `"x":1e1`},
 		{`"restrictedView":true`, `"restrictedView":true,"x":null,"label":null,"companion":null,"accessible":false`},
 		{`"id":"A-1-3"`, `"\u0069d":"A\u002d1-3"`}, {`"capacity":500`, `"capacity":500,"rows":null`}, {`"key":"pit"`, `"rows":null,"key":"pit"`},
+		{`"at":[2,32]`, `"points":null,"icon":null,"floor":null,"at":[2.0,32]`}, {`"at":[2,32]`, `"points":[],"at":[2,32]`},
 	} {
 		got, problems, err := ReadJSON([]byte(strings.Replace(jsonExample, row[0], row[1], 1)))
 		if err != nil || len(problems) > 0 || !reflect.DeepEqual(got, want) {
@@ -192,6 +224,8 @@ func TestReadJSON_KeepsNothingBeyondTheLimits(t *testing.T) { // alone, because 
 		"sections[500]":                   `{"sections":[` + many(`{}`, 1_000_000) + `]}`,
 		"sections[0].rows[200000]":        `{"sections":[{"rows":[` + many(`{}`, 1_000_000) + `]}]}`,
 		"sections[0].rows[0].seats[1000]": `{"sections":[{"rows":[{"seats":[` + many(`{}`, 1_000_000) + `]}]}]}`,
+		"decorations[2000]":               `{"decorations":[` + many(`{}`, 1_000_000) + `]}`,
+		"decorations[0].points[200]":      `{"decorations":[{"points":[` + many(`[1,1]`, 1_000_000) + `]}]}`,
 		"sections[0].outline[200]":        `{"sections":[{"outline":[` + many(`[1,1]`, 1_000_000) + `]}]}`,
 	} {
 		t.Run(where, func(t *testing.T) {
@@ -211,7 +245,7 @@ func TestWriteJSON_ALineForEachRow(t *testing.T) {
 	t.Parallel()
 	plan, _, _ := ReadJSON([]byte(jsonExample))
 	text, err := WriteJSON(plan)
-	if err != nil || strings.Count(string(text), "\n") != 12 || !strings.Contains(string(text), "\n   {\"key\":\"2\",\"seats\":40}]}") {
+	if err != nil || strings.Count(string(text), "\n") != 18 || !strings.Contains(string(text), "\n   {\"key\":\"2\",\"seats\":40}]}") {
 		t.Errorf("%s %v", text, err)
 	}
 }
@@ -226,6 +260,12 @@ func TestPlanOf_IsReadBack(t *testing.T) {
 		seat.X = new(holdfast.Thousandths(coordinate.Draw(t, "x")))
 		seat.Note = rapid.StringMatching(`[a-zé"\\<>{}\x{1F600}]{1,200}`).Draw(t, "note")
 		plan.FocalPoint.Y = holdfast.Thousandths(coordinate.Draw(t, "y"))
+		plan.Decorations[3].At.Y = holdfast.Thousandths(coordinate.Draw(t, "at"))
+		plan.Decorations[0].Points[2].X = holdfast.Thousandths(coordinate.Draw(t, "point"))
+		plan.Decorations[4].Text = rapid.StringMatching(`[a-zé"\\<>{}]{0,200}`).Draw(t, "text")
+		if rapid.Bool().Draw(t, "no decorations") {
+			plan.Decorations = nil
+		}
 		if rapid.Bool().Draw(t, "written out") {
 			plan = seating.Expand(plan)
 		}

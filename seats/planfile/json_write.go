@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-dev/holdfast"
 )
 
-// WriteJSON writes a plan as a text that Read reads, with a line for each category, section and row.
+// WriteJSON writes a plan as a text that Read reads, with a line for each category, decoration, section and row.
 // It writes no defaults.
 func WriteJSON(plan holdfast.SeatingPlan) ([]byte, error) {
 	form := PlanOf(plan)
@@ -16,6 +16,9 @@ func WriteJSON(plan holdfast.SeatingPlan) ([]byte, error) {
 	w.list(",\n \"categories\":", "\n  ", len(form.Categories), func(i int) { w.json("", form.Categories[i]) })
 	if form.FocalPoint != nil {
 		w.json(",\n \"focalPoint\":", form.FocalPoint)
+	}
+	if len(form.Decorations) > 0 {
+		w.list(",\n \"decorations\":", "\n  ", len(form.Decorations), func(i int) { w.json("", form.Decorations[i]) })
 	}
 	w.list(",\n \"sections\":", "\n  ", len(form.Sections), func(i int) { w.section(form.Sections[i]) })
 	w.text.WriteString("\n}\n")

@@ -143,7 +143,7 @@ func setCategories(s *holdfast.Section) {
 
 // place is the part of a plan that a problem is about.
 type place struct {
-	List  string // categories or sections; "" means the plan itself
+	List  string // categories, decorations or sections; "" means the plan itself
 	Index []int  // in the list; then the row's and the seat's
 	Field string // "" means the part itself
 }
@@ -154,7 +154,7 @@ func parsePlace(path string) (p place) {
 	for part := range strings.SplitSeq(path, ".") {
 		name, rest, indexed := strings.Cut(part, "[")
 		n, err := strconv.Atoi(strings.TrimSuffix(rest, "]"))
-		if !indexed || err != nil || part[0] == '[' || name == "outline" {
+		if !indexed || err != nil || part[0] == '[' || name == "outline" || name == "points" {
 			p.Field = part
 			continue
 		}

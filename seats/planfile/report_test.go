@@ -97,6 +97,8 @@ func TestParsePlace_ReadsWhatCheckSays(t *testing.T) {
 		"sections":                        {Field: "sections"},
 		"focalPoint.x":                    {List: "focalPoint", Field: "x"},
 		"categories[4].color":             {List: "categories", Index: []int{4}, Field: "color"},
+		"decorations[3].points[7]":        {List: "decorations", Index: []int{3}, Field: "points[7]"},
+		"decorations[3].text":             {List: "decorations", Index: []int{3}, Field: "text"},
 		"sections[3].rows":                {List: "sections", Index: []int{3}, Field: "rows"},
 		"sections[3].outline[7]":          {List: "sections", Index: []int{3}, Field: "outline[7]"},
 		"sections[3].rows[2].seats":       {List: "sections", Index: []int{3, 2}, Field: "seats"},

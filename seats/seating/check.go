@@ -24,6 +24,7 @@ func Check(plan holdfast.SeatingPlan) []holdfast.FieldError {
 	for i := range plan.Categories {
 		c.category(location{list: "categories", index: i, level: 1}, &plan.Categories[i])
 	}
+	c.decorations()
 	c.number(top, "sections", int64(len(plan.Sections)), 1, holdfast.MaxPlanSections)
 	keys := make(map[string]bool, len(plan.Sections))
 	for i := range plan.Sections {
@@ -102,6 +103,7 @@ func (c *checker) section(at location, s *holdfast.Section) {
 	c.text(at, "name", s.Name, holdfast.MaxNameLength, required)
 	c.text(at, "floor", s.Floor, holdfast.MaxNameLength, optional)
 	c.text(at, "entrance", s.Entrance, holdfast.MaxNameLength, optional)
+	c.viewURL(at, s.ViewURL)
 	c.known(at, s.Category)
 	c.number(at, "outline", int64(len(s.Outline)), 0, holdfast.MaxOutlinePoints)
 	for i, p := range s.Outline[:min(len(s.Outline), holdfast.MaxOutlinePoints)] {
@@ -209,6 +211,7 @@ func (c *checker) seat(at location, seat *holdfast.Seat) {
 	}
 	c.text(at, "label", seat.Label, holdfast.MaxLabelLength, optional)
 	c.text(at, "note", seat.Note, holdfast.MaxPlanNoteLength, optional)
+	c.viewURL(at, seat.ViewURL)
 	if seat.Category != "" {
 		c.known(at, seat.Category)
 	}

@@ -48,6 +48,24 @@ func sectionsOf(n, rows int, count int64) []holdfast.Section {
 	})
 }
 
+// decorations has one of each kind, the stage first.
+func decorations() []holdfast.Decoration {
+	triangle := func() []holdfast.Point { return []holdfast.Point{{}, {X: 10 * holdfast.Unit}, {Y: -5 * holdfast.Unit}} }
+	return []holdfast.Decoration{
+		{Kind: holdfast.DecorationStage, Points: triangle(), Text: "Bühne"},
+		{Kind: holdfast.DecorationArea, Points: triangle(), Floor: "1"},
+		{Kind: holdfast.DecorationWall, Points: triangle()[:2]},
+		{Kind: holdfast.DecorationText, At: &holdfast.Point{X: 1}, Text: "<b>&amp;"},
+		{Kind: holdfast.DecorationIcon, At: &holdfast.Point{Y: 1}, Icon: "lift", Text: "to the balcony"},
+	}
+}
+
+func walls(n, points int) []holdfast.Decoration {
+	return many(n, func(int) holdfast.Decoration {
+		return holdfast.Decoration{Kind: holdfast.DecorationWall, Points: make([]holdfast.Point, points)}
+	})
+}
+
 func TestCheck_AcceptsWhatFits(t *testing.T) {
 	t.Parallel()
 	const long = holdfast.MaxPlanKeyLength
@@ -66,6 +84,22 @@ func TestCheck_AcceptsWhatFits(t *testing.T) {
 		"streaming":          func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[0].ID = "streaming" },
 		"a row key twice":    func(p *holdfast.SeatingPlan) { p.Sections = sectionsOf(2, 1, 1) },
 		"the farthest point": func(p *holdfast.SeatingPlan) { p.FocalPoint.X = -holdfast.MaxPlanCoordinate },
+		"each decoration":    func(p *holdfast.SeatingPlan) { p.Decorations = decorations() },
+		"each icon": func(p *holdfast.SeatingPlan) {
+			for _, icon := range holdfast.DecorationIcons() {
+				p.Decorations = append(p.Decorations, holdfast.Decoration{Kind: holdfast.DecorationIcon, At: &holdfast.Point{}, Icon: icon})
+			}
+		},
+		"the most decorations": func(p *holdfast.SeatingPlan) { p.Decorations = walls(2000, 10) },
+		"the longest wall":     func(p *holdfast.SeatingPlan) { p.Decorations = walls(100, 200) },
+		"a wall of two points": func(p *holdfast.SeatingPlan) { p.Decorations = walls(1, 2) },
+		"the view of a section": func(p *holdfast.SeatingPlan) {
+			p.Sections[0].ViewURL = "https://pictures.example:8443/a%20b/c.jpg?w=9&h=(7)#x"
+			p.Sections[1].ViewURL = "https://A"
+		},
+		"the longest view": func(p *holdfast.SeatingPlan) {
+			p.Sections[0].Rows[0].Seats[0].ViewURL = "https://a/" + strings.Repeat("b", 490)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +187,59 @@ var wrongPlans = []struct {
 	{"sections[0].rows[0].seats[2].category", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Category = "x" }},
 	{"sections[0].rows[0].seats[2].x", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].X = new(far) }},
 	{"sections[0].rows[0].seats[2].y", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].Y = new(far) }},
+	{"decorations", func(p *holdfast.SeatingPlan) { p.Decorations = walls(2001, 2) }},
+	{"decorations", func(p *holdfast.SeatingPlan) { p.Decorations = walls(101, 199) }},
+	{"decorations[0].kind", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[0].Kind = "STAGE" }},
+	{"decorations[0].points", func(p *holdfast.SeatingPlan) {
+		p.Decorations = decorations()
+		p.Decorations[0].Points = p.Decorations[0].Points[:2]
+	}},
+	{"decorations[2].points", func(p *holdfast.SeatingPlan) {
+		p.Decorations = decorations()
+		p.Decorations[2].Points = p.Decorations[2].Points[:1]
+	}},
+	{"decorations[1].points", func(p *holdfast.SeatingPlan) {
+		p.Decorations = decorations()
+		p.Decorations[1].Points = make([]holdfast.Point, 201)
+	}},
+	{"decorations[1].points[1]", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[1].Points[1].Y = far }},
+	{"decorations[1].at", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[1].At = &holdfast.Point{} }},
+	{"decorations[3].at", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[3].At = nil }},
+	{"decorations[4].at", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[4].At.X = -far }},
+	{"decorations[4].points", func(p *holdfast.SeatingPlan) {
+		p.Decorations = decorations()
+		p.Decorations[4].Points = make([]holdfast.Point, 1)
+	}},
+	{"decorations[2].text", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[2].Text = "x" }},
+	{"decorations[3].text", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[3].Text = "" }},
+	{"decorations[3].text", func(p *holdfast.SeatingPlan) {
+		p.Decorations = decorations()
+		p.Decorations[3].Text = strings.Repeat("é", 201)
+	}},
+	{"decorations[0].text", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[0].Text = "a\nb" }},
+	{"decorations[4].icon", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[4].Icon = "" }},
+	{"decorations[4].icon", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[4].Icon = "Lift" }},
+	{"decorations[3].icon", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[3].Icon = "lift" }},
+	{"decorations[2].floor", func(p *holdfast.SeatingPlan) { p.Decorations = decorations(); p.Decorations[2].Floor = " " }},
+	{"sections[1].viewUrl", func(p *holdfast.SeatingPlan) { p.Sections[1].ViewURL = "http://a/b" }},
+	{"sections[0].rows[0].seats[2].viewUrl", func(p *holdfast.SeatingPlan) { p.Sections[0].Rows[0].Seats[2].ViewURL = "/b.jpg" }},
+}
+
+// No text of a URL is markup, and no URL hides a name or a password.
+func TestCheck_RefusesURLsOfViews(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"https://", "https:///a", "https://:80/a", "https://a:/b", "https://a:80x/b", "https://a:123456/b", "HTTPS://a", "https:/a", "//a/b",
+		"javascript:alert(1)", "data:image/png;base64,AA", "https://user@a/b", "https://user:password@a/b", "https://a b/", "https://-a/",
+		"https://a/b c", "https://a/b\n", "https://a/\"onload=x", "https://a/<b>", "https://é/a", "https://a/é", "https://a/\x7f", `https://a\b`,
+		"https://[::1]/a", " https://a/b", "https://a/" + strings.Repeat("b", 491),
+	} {
+		p := hall()
+		p.Sections[0].ViewURL = url
+		if problems := seating.Check(p); len(problems) != 1 || problems[0].Where != "sections[0].viewUrl" {
+			t.Errorf("%q: %v", url, problems)
+		}
+	}
 }
 
 func TestCheck_NamesThePathOfEveryProblem(t *testing.T) {

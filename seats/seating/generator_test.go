@@ -49,15 +49,46 @@ func (g generator) plan() holdfast.SeatingPlan {
 	if g.yes("focal") {
 		plan.FocalPoint = &holdfast.Point{X: g.coordinate("fx"), Y: g.coordinate("fy")}
 	}
+	for range g.number("decorations", 0, 3, 0, 3) {
+		plan.Decorations = append(plan.Decorations, g.decoration())
+	}
 	for n := range g.number("sections", 1, 3, 0, 3) {
 		plan.Sections = append(plan.Sections, g.section(n))
 	}
 	return plan
 }
 
+func (g generator) decoration() holdfast.Decoration {
+	d := holdfast.Decoration{
+		Kind:  holdfast.DecorationKind(g.text("kind", []string{"stage", "area", "wall", "text", "icon"}, "", "STAGE")),
+		Floor: g.text("floor", []string{"", "1"}, " "),
+	}
+	isPlaced := d.Kind == holdfast.DecorationText || d.Kind == holdfast.DecorationIcon
+	if isPlaced || g.odd && g.yes("at") {
+		d.At = &holdfast.Point{X: g.coordinate("atX"), Y: g.coordinate("atY")}
+	}
+	if !isPlaced || g.odd && g.yes("with points") {
+		for range g.number("points", 3, 5, 0, 201) {
+			d.Points = append(d.Points, holdfast.Point{X: g.coordinate("px"), Y: g.coordinate("py")})
+		}
+	}
+	if d.Kind != holdfast.DecorationWall || g.odd {
+		d.Text = g.text("text", []string{"Bar", "<i>&"}, "", "\x00")
+	}
+	if d.Kind == holdfast.DecorationIcon || g.odd && g.yes("with icon") {
+		d.Icon = g.text("icon", holdfast.DecorationIcons(), "", "x")
+	}
+	return d
+}
+
+func (g generator) viewURL() string {
+	return g.text("view URL", []string{"", "https://a.example/b?c=d&e"}, "http://a", "https://u@a/")
+}
+
 func (g generator) section(n int64) holdfast.Section {
 	s := holdfast.Section{
 		Key: g.text("section key", []string{fmt.Sprint("S", n)}, "S0", "é"), Name: "S", Category: g.text("category", []string{"a", "b"}, "", "c"),
+		ViewURL: g.viewURL(),
 	}
 	if g.yes("standing") {
 		s.Capacity = g.number("capacity", 1, 1000, -1, 1<<62)
@@ -90,6 +121,7 @@ func (g generator) row(n, m int64) holdfast.Row {
 			continue
 		}
 		seat := &holdfast.Seat{ID: g.text("id", []string{fmt.Sprint(n, ".", m, ".", i)}, "", "block", "S0-0-1"), Accessible: g.yes("accessible")}
+		seat.ViewURL = g.viewURL()
 		if g.yes("placed") {
 			seat.X = new(g.coordinate("x"))
 		}
