@@ -13,6 +13,8 @@ export const limits = {
  * @returns {{ where: string, what: string }[]} where: a path such as sections[3].rows[2].seats[7].id
  */
 export function check(plan) {
+  const long = tooLong(plan);
+  if (long.length > 0) return long;
   const c = new Checker();
   c.text("name", plan.name, limits.nameLength);
   if (plan.focalPoint) {
@@ -31,6 +33,30 @@ export function check(plan) {
   const total = c.numbered + c.capacities;
   if (total > limits.totalSeats) c.add("sections", `The rows and capacities have ${total} seats; a plan must have at most ${limits.totalSeats}.`);
   return c.problems;
+}
+
+// tooLong are the problems of lists that the server does not read to their end, so that it has no others for the plan.
+function tooLong(plan) {
+  const problems = [];
+  const list = (where, items, most) => {
+    if (items.length > most) problems.push({ where: `${where}[${most}]`, what: `The list must have at most ${most} items.` });
+  };
+  let [rows, seats] = [0, 0];
+  const counted = (n, where) => {
+    if (n === limits.seats + 1) problems.push({ where: where(), what: `A plan must have at most ${limits.seats} seats in rows.` });
+  };
+  list("categories", plan.categories, limits.categories);
+  plan.sections.forEach((s, n) => {
+    s.rows?.forEach((row, r) => {
+      counted(++rows, () => `sections[${n}].rows[${r}]`);
+      if (typeof row.seats === "number") return;
+      row.seats.forEach((seat, i) => seat && i < limits.rowPlaces && counted(++seats, () => `sections[${n}].rows[${r}].seats[${i}]`));
+      list(`sections[${n}].rows[${r}].seats`, row.seats, limits.rowPlaces);
+    });
+    list(`sections[${n}].outline`, s.outline ?? [], limits.outlinePoints);
+  });
+  list("sections", plan.sections, limits.sections);
+  return problems.slice(0, limits.problems);
 }
 
 class Checker {

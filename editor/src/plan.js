@@ -2,7 +2,7 @@
 // another plan, which shares each section, row and seat that the command leaves as it is.
 
 import { Hall } from "../../picker/src/hall.js";
-import { round } from "./points.js";
+import { mostCoordinate, round } from "./points.js";
 
 /**
  * @typedef {[number, number]} Point x and y; y grows away from a stage that is drawn at the top.
@@ -69,15 +69,17 @@ function asDrawn(plan) {
   let i = 0;
   return mapSections(plan, (s, n) => {
     const at = hall.sections[n];
-    if (s.capacity) return s.outline?.length > 2 ? s : { ...s, outline: pointsOf(at.outline) };
+    if (s.capacity) return s.outline?.length > 2 ? s : { ...s, outline: pointsOf(at.outline).map(([x, y]) => [within(x), within(y)]) };
     const first = s.rows.flatMap((row) => row.seats).find(Boolean);
     const [dx, dy] = first ? [round(hall.x[i] - first.x), round(hall.y[i] - first.y)] : [0, 0];
     i = at.end;
-    if (dx === 0 && dy === 0) return s;
+    if ((dx === 0 && dy === 0) || [at.box.x0, at.box.y0, at.box.x1, at.box.y1].some((v) => within(v) !== v)) return s;
     const moved = mapRows(s, (row) => mapRow(row, (seat) => ({ ...seat, x: round(seat.x + dx), y: round(seat.y + dy) })));
     return s.outline ? { ...moved, outline: s.outline.map(([x, y]) => [round(x + dx), round(y + dy)]) } : moved;
   });
 }
+
+const within = (v) => Math.max(-mostCoordinate, Math.min(mostCoordinate, v));
 
 const pointsOf = (outline) => Array.from({ length: outline.length / 2 }, (_, i) => [round(outline[2 * i]), round(outline[2 * i + 1])]);
 

@@ -1,5 +1,8 @@
 // Points: [x, y]. Angles are in degrees, clockwise as drawn.
 
+/** mostCoordinate is the largest coordinate of a plan, on either side of 0. */
+export const mostCoordinate = 100_000;
+
 /** round rounds to thousandths, which is all that a plan keeps. */
 export const round = (v) => Math.round(v * 1000) / 1000 + 0;
 

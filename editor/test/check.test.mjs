@@ -1,0 +1,24 @@
+// The rules in JavaScript answer what the server's rules answer: seats/planfile writes the vectors.
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { check } from "../src/check.js";
+import { fromServer, toServer } from "../src/plan.js";
+
+const vectors = JSON.parse(readFileSync(new URL("vectors/check.json", import.meta.url), "utf8"));
+
+test("check answers the server's problems", () => {
+  assert.ok(vectors.length > 300);
+  for (const { name, plan, problems } of vectors) assert.deepEqual(check(plan), problems, name);
+});
+
+test("a plan that the server accepts is accepted when it was opened, and when it is sent", () => {
+  const valid = vectors.filter(({ problems }) => problems.length === 0);
+  assert.ok(valid.length > 20);
+  for (const { name, plan } of valid) {
+    const opened = fromServer(plan);
+    assert.deepEqual(check(opened), [], name);
+    assert.deepEqual(check(toServer(opened)), [], name);
+  }
+});
