@@ -35,9 +35,9 @@ const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 const assetsPath = "/assets/"
 
 // isPublic reports whether pages of other origins may load an asset: a part that shops put into their
-// own pages, with its source map.
+// own pages, with its source map and the files that it loads.
 func isPublic(name string) bool {
-	return name == "holdfast-seats.js" || name == "holdfast-seats.js.map"
+	return name == "holdfast-seats.js" || name == "holdfast-seats.js.map" || strings.HasPrefix(name, "holdfast-seats/")
 }
 
 // isPage reports whether a path is served before recovery has ended: operators

@@ -32,6 +32,8 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 		"/assets/holdfast-seats-" + picker.Version + ".js": "text/javascript",
 		"/assets/plans/theatre.json":                       "application/json",
 
+		"/assets/holdfast-seats/decorations-" + picker.Version + ".js": "text/javascript",
+
 		"/assets/console/router.js": "text/javascript",
 	} {
 		t.Run(path, func(t *testing.T) {

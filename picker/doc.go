@@ -29,7 +29,7 @@ var Version = func() string {
 	return p.Version
 }()
 
-// Dist has the module and its source map.
+// Dist has the module, the files that it loads, in the folder holdfast-seats, and their source maps.
 func Dist() fs.FS {
 	dist, err := fs.Sub(files, "dist")
 	if err != nil {

@@ -1,6 +1,6 @@
 // The texts on the map: a section's caption, while seats are not drawn, and its name, while they are.
 
-import { edgesOf } from "./hall.js";
+import { edgesOf, meets } from "./hall.js";
 import { roomsOf } from "./room.js";
 import { rowLabelSize } from "./rows.js";
 
@@ -107,9 +107,9 @@ export function captionOf(c, section, count, view, most = counted) {
 
 /**
  * nameOf is the picture of a section's name, and where it is: next to a point of the plan, inside or outside of the outline,
- * where it covers the fewest seats and, if possible, no edge and no label of a row. null: the section is too small for it. `pictures` keeps pictures for other scales.
+ * where it covers the fewest seats and, if possible, no edge, no decoration's text and no label of a row. null: the section is too small for it. `pictures` keeps pictures for other scales.
  */
-export function nameOf(painter, { scale }, section) {
+export function nameOf(painter, { scale, labels: others = [] }, section) {
   const { hall, ratio, colors, context: c, pictures } = painter;
   const { box, name, middle } = section;
   const labels = rowLabelSize(painter, { scale }) > 0 ? painter.rowLabels.grid : undefined;
@@ -130,6 +130,8 @@ export function nameOf(painter, { scale }, section) {
     let covers = 0;
     hall.grid.each(middle.x - px - r, y + dy / scale - py - r, middle.x + px + r, y + dy / scale + py + r, () => { covers++; });
     labels?.each(middle.x - px, y + dy / scale - py, middle.x + px, y + dy / scale + py, () => { covers += 0.1; });
+    const box = { x0: middle.x - px, x1: middle.x + px, y0: y + dy / scale - py, y1: y + dy / scale + py };
+    if (others.some((o) => meets(o.box, box))) covers += 0.7;
     const corners = [-px, px].flatMap((by) => [-py, py].map((down) => hall.sectionAt(middle.x + by, y + dy / scale + down, (s) => painter.isShown(s))));
     if (new Set(corners).size > 1) covers += 0.5; // it lies across an edge
     places.push({ x: middle.x, y, dy, covers });

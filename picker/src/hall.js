@@ -9,9 +9,10 @@ export const companion = 2;
 export const restricted = 4;
 
 /**
- * Hall has seats, numbered in the plan's order, and sections. A section has `first` and `end` (its seats), `rows`,
+ * Hall has seats, numbered in the plan's order, sections and decorations. A section has `first` and `end` (its seats), `rows`,
  * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats), a `short` name, the word that it shares
- * with its `kin`, and, for general admission, a `capacity`.
+ * with its `kin`, and, for general admission, a `capacity`. A decoration has `kind`, `text`, `icon` and `floor` (undefined: it is on all), a `box`, an
+ * `outline` (of one point for texts and icons), its `middle`, and `isInside`: it is in a section, whose floor must not cover it.
  */
 export class Hall {
   /** @param plan as GET /api/seating-plans/{id} answers it: written out */
@@ -46,8 +47,10 @@ export class Hall {
       s.middle = middle(s.outline);
     }
     const box = union(this.sections.map((s) => s.box));
-    this.stage = plan.focalPoint ? stage(this, box, plan.focalPoint) : undefined;
-    this.box = union([box, ...(this.stage ? [this.stage] : [])]);
+    this.decorations = (plan.decorations ?? []).map((d) => decorationOf(this, d));
+    const hasStage = this.decorations.some((d) => d.kind === "stage");
+    this.stage = plan.focalPoint && !hasStage ? stage(this, box, plan.focalPoint) : undefined;
+    this.box = union([box, ...(this.stage ? [this.stage] : []), ...this.decorations.map((d) => d.box)]);
     this.grid = new Grid(this.x, this.y, this.box, this.spacing * 4);
     this.floors = [...new Set(this.sections.map((s) => s.floor))];
     /** floorsMeet: floors lie on each other, so that only one can be shown. */
@@ -101,7 +104,7 @@ export class Hall {
    * @param {(section: any) => boolean} isShown
    */
   sectionAt(x, y, isShown = () => true) {
-    return this.sections.findLast((s) => isShown(s) && holds(s.box, x, y) && isInside(s.outline, x, y));
+    return this.sections.findLast((s) => isShown(s) && holds(s.box, x, y) && isIn(s.outline, x, y));
   }
 }
 
@@ -214,8 +217,17 @@ function stage(hall, seats, focus) {
   const wide = boxOfWidth(Math.max(8 * hall.spacing, width / 7));
   const r = hall.spacing / 2;
   for (let i = 0; i < hall.seats; i++) if (holds(least, hall.x[i], hall.y[i], r)) return undefined;
-  if (hall.sections.some((s) => s.given && isInside(s.given, at.x, at.y))) return undefined;
+  if (hall.sections.some((s) => s.given && isIn(s.given, at.x, at.y))) return undefined;
   return hall.sections.some((s) => meets(s.box, wide)) ? least : wide;
+}
+
+function decorationOf(hall, { kind, points, at, text = "", icon, floor }) {
+  const outline = Float64Array.from((points ?? [at]).flat());
+  const [xs, ys] = [0, 1].map((odd) => outline.filter((_, i) => i % 2 === odd));
+  const box = { x0: Math.min(...xs), y0: Math.min(...ys), x1: Math.max(...xs), y1: Math.max(...ys) };
+  const centre = middle(outline);
+  const isInside = hall.sections.some((s) => s.box.x0 <= box.x0 && s.box.x1 >= box.x1 && s.box.y0 <= box.y0 && s.box.y1 >= box.y1 && isIn(s.outline, centre.x, centre.y));
+  return { kind, text, icon, floor, outline, box, middle: centre, isInside };
 }
 
 // middle is the centre of an outline's area.
@@ -261,8 +273,8 @@ const holds = (box, x, y, by = 0) => x >= box.x0 - by && x <= box.x1 + by && y >
 /** meets reports whether two boxes touch. */
 export const meets = (a, b) => a.x1 >= b.x0 && a.x0 <= b.x1 && a.y1 >= b.y0 && a.y0 <= b.y1;
 
-// isInside is the rule of even and odd crossings.
-function isInside(outline, x, y) {
+// isIn is the rule of even and odd crossings.
+function isIn(outline, x, y) {
   let inside = false;
   for (let i = 0, j = outline.length - 2; i < outline.length; j = i, i += 2) {
     const [xi, yi, xj, yj] = [outline[i], outline[i + 1], outline[j], outline[j + 1]];

@@ -39,7 +39,7 @@ export class SeatMap {
       this.canvas, el("span", { id: "help", className: "hidden", textContent: words.help }));
     this.painter = new Painter(this.canvas, hall, {
       ...look,
-      overlay: () => ({ ...look.overlay(), ...(this.#hasFocus && this.#focus), rectangle: this.#rectangle }),
+      overlay: () => ({ ...look.overlay(), ...(this.#hasFocus && this.#focus), rectangle: this.#rectangle }), redrawn: () => this.draw(),
     });
     this.#listen();
     this.#size = new ResizeObserver(() => this.#resize());
@@ -68,7 +68,10 @@ export class SeatMap {
 
   get showsSeats() { return this.painter.showsSeats(this.#camera); }
   get #hasFocus() { return this.node.matches(":focus-within"); }
-  get #box() { return this.painter.floor === undefined ? this.hall.box : union(this.hall.sections.filter((s) => this.painter.isShown(s)).map((s) => s.box)); }
+  get #box() {
+    const { hall, painter } = this;
+    return painter.floor === undefined ? hall.box : union([...hall.sections.filter((s) => painter.isShown(s)), ...painter.decorations].map((s) => s.box));
+  }
 
   setColors(colors) {
     this.painter.setColors(colors);

@@ -22,7 +22,8 @@ export const [free, taken, sold, blocked] = [0, 1, 2, 3];
  * Painter draws a hall on a canvas. `look` provides what the painter does not know: `state(seat)`, `available(section)`, `text(section)`
  * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
  * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
- * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not.
+ * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not. `redrawn()`, if there is one, is called when another
+ * frame must be drawn for what was loaded.
  */
 export class Painter {
   constructor(canvas, hall, look) {
@@ -38,6 +39,25 @@ export class Painter {
     this.rowLabels = rowLabels(hall);
     this.widths = new Map(); // of texts of captions
     this.pictures = new Map(); // of names
+    if (hall.decorations.length > 0) import("./decorations.js").then((drawing) => this.#decorate(drawing), () => {}); // the seats can be chosen without
+  }
+
+  #drawing; // of decorations, once it is loaded
+
+  #decorate(drawing) {
+    this.#drawing = drawing;
+    this.redraw();
+    this.look.redrawn?.();
+  }
+
+  /** redraw draws everything again, from the next frame on, over what is seen now. */
+  redraw() {
+    for (const layer of [this.layer, this.previous]) {
+      if (layer === undefined) continue;
+      for (const tile of layer.tiles.values()) tile.dirty = true;
+      layer.captions.clear();
+      layer.sprites.clear();
+    }
   }
 
   /** setColors draws everything again with other colours. */
@@ -66,6 +86,9 @@ export class Painter {
   }
 
   isShown(section) { return this.floor === undefined || section.floor === this.floor; }
+
+  /** decorations are those on the floor that is shown. */
+  get decorations() { return this.hall.decorations.filter((d) => d.floor === undefined || this.isShown(d)); }
 
   /** showsSeats reports whether seats are drawn at the camera's scale. */
   showsSeats(camera) { return this.hall.spacing * camera.scale >= seatsFrom; }
@@ -142,34 +165,81 @@ export class Painter {
     const area = layer.area(key);
     const x = (v) => (v - area.x0) * layer.scale;
     const y = (v) => (v - area.y0) * layer.scale;
-    for (const s of this.hall.sections) if (this.isShown(s) && meets(s.box, area)) this.#section(c, layer, s, x, y);
+    const sections = this.hall.sections.filter((s) => this.isShown(s) && meets(s.box, area));
+    this.#shapes(c, layer, area, x, y, false);
+    for (const s of sections) this.#section(c, layer, s, x, y);
+    this.#shapes(c, layer, area, x, y, true);
+    for (const s of sections) this.#writeCaption(c, layer, s, x, y);
     this.#stage(c, layer, x, y);
+    this.#labels(c, layer, area, x, y);
     if (!layer.seats) return;
-    const reach = this.hall.spacing;
+    const { spacing } = this.hall;
     this.#setLabels(c, layer);
-    this.hall.grid.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (i) => {
+    this.hall.grid.each(area.x0 - spacing, area.y0 - spacing, area.x1 + spacing, area.y1 + spacing, (i) => {
       if (this.isShown(this.hall.section(i))) this.#seat(c, layer, i, x(this.hall.x[i]), y(this.hall.y[i]));
     });
     this.#rowLabels(c, layer, area, x, y);
   }
 
-  #section(c, layer, s, x, y) {
+  // #shapes draws the decorations over the floors of sections, or those under them.
+  #shapes(c, layer, area, x, y, isOver) {
+    if (this.#drawing === undefined) return;
+    const reach = (3 * this.ratio) / layer.scale; // of lines
+    const near = { x0: area.x0 - reach, y0: area.y0 - reach, x1: area.x1 + reach, y1: area.y1 + reach };
+    layer.decorations ??= this.decorations;
+    for (const d of layer.decorations) {
+      if (isOver === (d.isInside || d.kind === "wall") && meets(d.box, near)) this.#drawing.drawShape(c, d, { x, y, ratio: this.ratio, colors: this.colors });
+    }
+  }
+
+  // #labels writes the texts of decorations. They keep off seats and, while these are not drawn, off sections.
+  #labels(c, layer, area, x, y) {
+    if (this.#drawing === undefined) return;
+    const { hall, ratio, colors, widths, look: { stage } } = this;
+    const view = { scale: layer.scale, ratio, font: colors.font, widths };
+    layer.labels ??= this.#drawing.labelsOf(c, layer.decorations, {
+      ...view, spacing: hall.spacing, box: layer.box, stage, captionOf: (d) => captionOf(c, d, "", view, 1), isFree: (box, d) => this.#isFree(layer, box, d),
+    });
+    for (const label of layer.labels) if (meets(label.box, area)) this.#drawing.drawLabel(c, label, x(label.x), y(label.y), this);
+  }
+
+  #isFree(layer, { x0, y0, x1, y1 }, { kind }) {
+    const { hall, rowLabels: rows } = this;
+    if (!layer.seats) return kind === "stage" || ![x0, (x0 + x1) / 2, x1].some((x) => [y0, (y0 + y1) / 2, y1].some((y) => hall.sectionAt(x, y, (s) => this.isShown(s))));
+    const by = hall.spacing / 2;
+    let isFree = true;
+    const covers = (section) => { if (this.isShown(section)) isFree = false; };
+    hall.grid.each(x0 - by, y0 - by, x1 + by, y1 + by, (i) => covers(hall.section(i)));
+    if (rowLabelSize(this, layer) > 0) rows.grid?.each(x0 - by, y0 - by, x1 + by, y1 + by, (n) => covers(rows.labels[n].section));
+    return isFree;
+  }
+
+  #drawsShare(layer, s) { return !layer.seats || s.capacity > 0; }
+
+  // #fill is the background of a section.
+  #fill(layer, s) {
+    if (!this.#drawsShare(layer, s) || this.look.isVenue) return this.colors.floor;
     const share = Math.min(1, this.look.available(s) / Math.max(1, s.capacity || s.end - s.first));
-    const color = this.fills[s.main];
+    return mix(this.colors.background, this.fills[s.main], share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4);
+  }
+
+  #section(c, layer, s, x, y) {
+    const drawsShare = this.#drawsShare(layer, s);
     c.beginPath();
     for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
     c.closePath();
-    const drawsShare = !layer.seats || s.capacity > 0;
-    const fill = drawsShare && !this.look.isVenue ? mix(this.colors.background, color, share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4) : this.colors.floor;
-    c.fillStyle = fill;
+    c.fillStyle = this.#fill(layer, s);
     c.fill();
     if (drawsShare && this.look.isVenue) this.#shares(c, s, x, y);
-    c.strokeStyle = drawsShare ? color : this.colors.line;
+    c.strokeStyle = drawsShare ? this.fills[s.main] : this.colors.line;
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
-    if (!drawsShare) return;
+  }
+
+  #writeCaption(c, layer, s, x, y) {
+    if (!this.#drawsShare(layer, s)) return;
     const caption = this.#caption(c, layer, s);
-    c.fillStyle = inkOn(fill);
+    c.fillStyle = inkOn(this.#fill(layer, s));
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.translate(x(caption.x), y(caption.y));
@@ -277,7 +347,9 @@ export class Painter {
   #redraw(layer, i) {
     const [x, y] = [this.hall.x[i], this.hall.y[i]];
     const r = this.hall.spacing * 0.48;
-    layer.each({ x0: x - r, y0: y - r, x1: x + r, y1: y + r }, (tile, area) => {
+    const box = { x0: x - r, y0: y - r, x1: x + r, y1: y + r };
+    if (layer.decorations?.some((d) => meets(d.box, box))) return layer.soil(box); // it may be on one
+    return layer.each(box, (tile, area) => {
       const [px, py, pr] = [(x - area.x0) * layer.scale, (y - area.y0) * layer.scale, Math.round(r * layer.scale)];
       tile.context.fillStyle = this.colors.floor;
       tile.context.fillRect(Math.round(px) - pr, Math.round(py) - pr, 2 * pr, 2 * pr);
@@ -451,6 +523,8 @@ class Layer {
   sprites = new Map(); // of seats, by a number, and names of sections
   captions = new Map(); // of sections
   kinds = new Map(); // of captions, by the sections' kin
+  decorations = undefined;
+  labels = undefined; // … of decorations
   whole = false;
 
   constructor(scale, box, seats) {

@@ -27,6 +27,7 @@ import (
 	"github.com/holdfast-dev/holdfast/client"
 	"github.com/holdfast-dev/holdfast/internal/devserver"
 	"github.com/holdfast-dev/holdfast/internal/testenv"
+	"github.com/holdfast-dev/holdfast/picker"
 )
 
 const (
@@ -248,7 +249,8 @@ func (f *farm) checkLimits() {
 			f.t.Errorf("GET %s: %d %s %v", path, status, raw, err)
 		}
 	}
-	for _, path := range []string{"/openapi.json", "/docs/", "/assets/holdfast-seats.js", "/api/users/" + f.user} {
+	for _, path := range []string{"/openapi.json", "/docs/", "/assets/holdfast-seats.js",
+		"/assets/holdfast-seats/decorations-" + picker.Version + ".js", "/api/users/" + f.user} {
 		if status, _, raw, err := f.direct.send(f.t.Context(), http.MethodGet, path, nil); err != nil || status != http.StatusOK {
 			f.t.Errorf("GET %s: %d %s %v", path, status, raw, err)
 		}

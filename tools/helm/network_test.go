@@ -77,7 +77,7 @@ func checkRoutes(t *testing.T, ingress *networkingv1.Ingress) {
 		}
 	}
 	for _, path := range []string{"/docs", "/docs/", "/openapi.json", "/assets/holdfast-seats.js", "/assets/holdfast-seats.js.map",
-		"/assets/holdfast-seats-" + pickerVersion(t) + ".js"} {
+		"/assets/holdfast-seats-" + pickerVersion(t) + ".js", "/assets/holdfast-seats/decorations-" + pickerVersion(t) + ".js"} {
 		if !admits(ingress, path) {
 			t.Errorf("the Ingress does not admit %s", path)
 		}

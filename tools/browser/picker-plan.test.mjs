@@ -1,0 +1,139 @@
+// What the map draws of a plan besides its seats: decorations.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { captionOf } from "../../picker/src/captions.js";
+import { drawLabel, labelsOf } from "../../picker/src/decorations.js";
+import { Hall, meets } from "../../picker/src/hall.js";
+import { expectNoErrors, until } from "./harness.mjs";
+import { file, holdfast, sell, show, studio } from "./picker.mjs";
+
+const icons = ["bar", "cloakroom", "entrance", "exit", "first-aid", "food", "information", "lift", "stairs", "toilet"];
+const decorations = [
+  { kind: "stage", points: [[-1, -6], [9, -6], [9, -3], [-1, -3]] },
+  { kind: "area", points: [[8, 2], [12, 2], [12, 5], [8, 5]], text: "Foyer" },
+  { kind: "wall", points: [[-3, -7], [-3, 9], [13, 9]] },
+  { kind: "text", at: [5, 10], text: "Way to the square" },
+  ...icons.map((icon, n) => ({ kind: "icon", at: [-2, 1.5 * n - 5], icon })),
+];
+
+// hallOf is a hall of a plan as the server writes it out: with the categories of seats.
+function hallOf(plan) {
+  for (const s of plan.sections) for (const row of s.rows ?? []) for (const seat of row.seats) if (seat) seat.category ??= s.category;
+  return new Hall(plan);
+}
+
+// recorded collects the texts and the lines that are drawn on the map when it is drawn again, with the colors of fills.
+const recorded = (map) => map.evaluate(async (e) => {
+  const draw = CanvasRenderingContext2D.prototype;
+  const { fillText, stroke, fill } = draw;
+  const found = { texts: [], icons: 0, fills: [] };
+  draw.fillText = function (text, ...at) {
+    found.texts.push(text);
+    return fillText.call(this, text, ...at);
+  };
+  draw.stroke = function (...path) {
+    if (path.length > 0) found.icons++;
+    return stroke.apply(this, path);
+  };
+  draw.fill = function (...path) {
+    found.fills.push(this.fillStyle);
+    return fill.apply(this, path);
+  };
+  e.setAttribute("theme", e.getAttribute("theme") === "dark" ? "light" : "dark");
+  for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
+  Object.assign(draw, { fillText, stroke, fill });
+  return found;
+});
+
+test("decorations are drawn, and are within what the map shows; a stage is in place of the focal point's mark", async () => {
+  const { page, map } = await show(await sell(studio()), {}, { plan: (plan) => ({ ...plan, decorations }) });
+  await until("they are drawn", async () => {
+    const { texts, icons: drawn } = await recorded(map);
+    return new Set(texts).has("Foyer") && drawn >= icons.length;
+  });
+  const { texts } = await recorded(map);
+  for (const text of ["Stage", "Foyer", "Way to the square"]) assert.ok(texts.includes(text), `${text} is not among ${texts}`);
+  const hall = hallOf({ ...studio(), decorations });
+  assert.equal(hall.stage, undefined);
+  assert.ok(hall.box.y0 <= -7 && hall.box.x0 <= -3 && hall.box.y1 >= 10 && hall.box.x1 >= 13, JSON.stringify(hall.box));
+  assert.ok(hallOf({ ...studio(), decorations: decorations.slice(1) }).stage !== undefined);
+  expectNoErrors(page);
+});
+
+test("of floors that lie on each other, the decorations of the floor that is shown are drawn, and those of all floors", async () => {
+  const plan = studio();
+  const rows = [{ key: "1", seats: [1, 2, 3, 4, 5, 6].map((n) => ({ id: `C-1-${n}`, label: String(n), x: n, y: 0 })) }, { key: "2", seats: [1, 2, 3].map((n) => ({ id: `C-2-${n}`, x: n, y: 1.2 })) }];
+  plan.sections.push({ key: "C", name: "Circle", category: "seats", floor: "1", rows });
+  const marked = [["0", "Below"], ["1", "Above"]].map(([floor, text], n) => ({ kind: "text", at: [4, 10], text, ...(n > 0 && { floor }) }));
+  const { page, map } = await show(await sell(plan), {}, {
+    plan: (p) => ({ ...p, decorations: [{ kind: "text", at: [4, -6], text: "Everywhere" }, { ...marked[0], floor: "" }, marked[1]] }),
+  });
+  const drawn = async () => (await recorded(map)).texts.filter((t) => ["Everywhere", "Below", "Above"].includes(t));
+  await until("those of the first floor are drawn", async () => [...new Set(await drawn())].join() === "Everywhere,Below");
+  await map.getByLabel("Floor").selectOption("1");
+  assert.deepEqual([...new Set(await drawn())], ["Everywhere", "Above"]);
+  expectNoErrors(page);
+});
+
+test("the texts of decorations lie on no seat and not on each other, at any zoom", () => {
+  const plan = JSON.parse(file("seats/planfile/examples/arena.json"));
+  const hall = hallOf({ ...plan, decorations: [] });
+  const { x0, y0, x1, y1 } = hall.box;
+  let seed = 7;
+  const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
+  const at = () => [x0 + random() * (x1 - x0), y0 + random() * (y1 - y0)];
+  plan.decorations = Array.from({ length: 300 }, (_, n) => (n % 2 ? { kind: "text", at: at(), text: `Way ${n} to the square` } : { kind: "icon", at: at(), icon: icons[n % 10], text: n % 4 ? "Here" : "" }));
+  const decorated = hallOf(plan);
+  const pen = { font: "", measureText(text) { return { width: 0.6 * Number(/([\d.]+)px/.exec(this.font)[1]) * text.length }; } };
+  const counts = [3, 8, 24, 60].map((apart) => {
+    const view = { scale: apart / hall.spacing, ratio: 1, font: "sans-serif", widths: new Map() };
+    const isFree = (box) => {
+      let free = true;
+      decorated.grid.each(box.x0, box.y0, box.x1, box.y1, () => { free = false; });
+      return free;
+    };
+    const labels = labelsOf(pen, decorated.decorations, { ...view, spacing: hall.spacing, box: decorated.box, stage: "Stage", isFree, captionOf: (d) => captionOf(pen, d, "", view, 1) });
+    labels.forEach((a, n) => {
+      assert.ok(isFree(a.box));
+      for (const b of labels.slice(0, n)) assert.ok(!meets(a.box, b.box));
+      for (const { font } of a.lines) assert.ok(Number(/([\d.]+)px/.exec(font)[1]) >= 11, font);
+    });
+    return labels.length;
+  });
+  assert.ok(counts[0] > 0 && counts[3] > counts[0], `${counts}`);
+});
+
+test("each icon has a picture, and one of a later version is left out", () => {
+  globalThis.Path2D ??= class { constructor(path) { this.path = path; } };
+  const paths = new Set();
+  const pen = new Proxy({ font: "", measureText: () => ({ width: 10 }), stroke: (path) => path && paths.add(path.path) }, { get: (o, name) => o[name] ?? (() => {}) });
+  const list = [...icons, "helicopter"].map((icon, n) => ({ kind: "icon", at: [9 * n, 9], icon }));
+  const hall = hallOf({ ...studio(), decorations: list });
+  const labels = labelsOf(pen, hall.decorations, { scale: 20, ratio: 1, font: "", widths: new Map(), spacing: 1, box: hall.box, isFree: () => true });
+  assert.equal(labels.length, icons.length);
+  for (const label of labels) drawLabel(pen, label, 0, 0, { ratio: 1, colors: {} });
+  assert.equal(paths.size, icons.length);
+});
+
+test("a seat on an area that is sold and comes back leaves the area as it was", async () => {
+  const area = { kind: "area", points: [[0.5, -0.5], [6.5, -0.5], [6.5, 1.7], [0.5, 1.7]] };
+  const event = await sell(studio());
+  const { page, map } = await show(event, {}, { plan: (plan) => ({ ...plan, decorations: [area] }) });
+  const pixels = () => map.evaluate(async (e) => {
+    for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
+    return e.shadowRoot.querySelector("canvas").toDataURL();
+  });
+  let first = await pixels();
+  await until("the area is drawn", async () => {
+    const now = await pixels();
+    const [is, was] = [now, first];
+    first = now;
+    return is === was;
+  });
+  const lock = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: (await holdfast.user()).id, seatIds: ["A-1-2"] });
+  await until("it is taken", async () => (await pixels()) !== first);
+  await holdfast.ask("DELETE", `/api/locks/${lock.id}`);
+  await until("the picture is the first one again", async () => (await pixels()) === first);
+  expectNoErrors(page);
+});
