@@ -5,6 +5,7 @@
 export const limits = {
   sections: 500, categories: 64, seats: 200_000, sectionSeats: 20_000, rowSeats: 500, rowPlaces: 1_000, outlinePoints: 200, keyLength: 32,
   seatIDLength: 64, nameLength: 200, labelLength: 32, noteLength: 200, coordinate: 100_000, totalSeats: 10_000_000, problems: 100,
+  viewURLLength: 500, decorations: 2_000, decorationPoints: 200, decorationTextLength: 200, allDecorationPoints: 20_000,
 };
 
 /**
@@ -21,6 +22,7 @@ export function check(plan) {
     c.coordinate("focalPoint.x", plan.focalPoint.x);
     c.coordinate("focalPoint.y", plan.focalPoint.y);
   }
+  c.decorations(plan.decorations ?? []);
   c.number("categories", plan.categories.length, 1, limits.categories);
   plan.categories.forEach((category, i) => c.category(`categories[${i}]`, category));
   c.number("sections", plan.sections.length, 1, limits.sections);
@@ -46,6 +48,8 @@ function tooLong(plan) {
     if (n === limits.seats + 1) problems.push({ where: where(), what: `A plan must have at most ${limits.seats} seats in rows.` });
   };
   list("categories", plan.categories, limits.categories);
+  list("decorations", plan.decorations ?? [], limits.decorations);
+  plan.decorations?.forEach((d, i) => list(`decorations[${i}].points`, d.points ?? [], limits.decorationPoints));
   plan.sections.forEach((s, n) => {
     s.rows?.forEach((row, r) => {
       counted(++rows, () => `sections[${n}].rows[${r}]`);
@@ -83,6 +87,7 @@ class Checker {
     this.text(`${at}.name`, s.name, limits.nameLength);
     this.text(`${at}.floor`, s.floor, limits.nameLength, true);
     this.text(`${at}.entrance`, s.entrance, limits.nameLength, true);
+    this.viewURL(() => at, s.viewUrl);
     this.known(at, s.category);
     this.number(`${at}.outline`, outline.length, 0, limits.outlinePoints);
     outline.slice(0, limits.outlinePoints).forEach(([x, y], i) => {
@@ -158,9 +163,57 @@ class Checker {
     else this.seats.set(seat.id, [row, place]);
     if (seat.label) this.text(() => `${at()}.label`, seat.label, limits.labelLength, true);
     if (seat.note) this.text(() => `${at()}.note`, seat.note, limits.noteLength, true);
+    if (seat.viewUrl) this.viewURL(at, seat.viewUrl);
     if (seat.category && !this.categories.has(seat.category)) this.known(at(), seat.category);
     if (seat.x != null && !isInRange(seat.x)) this.coordinate(`${at()}.x`, seat.x);
     if (seat.y != null && !isInRange(seat.y)) this.coordinate(`${at()}.y`, seat.y);
+  }
+
+  decorations(all) {
+    let points = 0;
+    for (let i = 0; i < all.length; i++) {
+      if (this.isFull) return;
+      points += all[i].points?.length ?? 0;
+      this.decoration(`decorations[${i}]`, all[i]);
+    }
+    if (points > limits.allDecorationPoints) {
+      this.add("decorations", `The decorations have ${points} points; a plan must have at most ${limits.allDecorationPoints}.`);
+    }
+  }
+
+  decoration(at, d) {
+    const { kind, text = "", icon = "" } = d;
+    if (kind === "stage" || kind === "area" || kind === "wall") this.points(at, d, kind === "wall" ? 2 : 3);
+    else if (kind === "text" || kind === "icon") this.position(at, d);
+    else {
+      this.add(`${at}.kind`, "kind must be stage, area, wall, text or icon.");
+      return;
+    }
+    if (kind === "wall" && text !== "") this.add(`${at}.text`, "A wall must have no text.");
+    else this.text(`${at}.text`, text, limits.decorationTextLength, kind !== "text");
+    if (kind === "icon" && !icons.includes(icon)) this.add(`${at}.icon`, `icon must be one of ${icons.join(", ")}.`);
+    if (kind !== "icon" && icon !== "") this.add(`${at}.icon`, "Only a decoration of the kind icon may have an icon.");
+    this.text(`${at}.floor`, d.floor, limits.nameLength, true);
+  }
+
+  points(at, { kind, points = [], at: position }, least) {
+    if (position) this.add(`${at}.at`, `A decoration of the kind ${kind} has points, and must have no at.`);
+    this.number(`${at}.points`, points.length, least, limits.decorationPoints);
+    points.forEach(([x, y], i) => {
+      if (!isInRange(x) || !isInRange(y)) this.add(`${at}.points[${i}]`, coordinateProblem);
+    });
+  }
+
+  position(at, { kind, points = [], at: position }) {
+    if (points.length > 0) this.add(`${at}.points`, `A decoration of the kind ${kind} has a position at, and must have no points.`);
+    if (!position) this.add(`${at}.at`, `A decoration of the kind ${kind} must have a position.`);
+    else if (!isInRange(position[0]) || !isInRange(position[1])) this.add(`${at}.at`, coordinateProblem);
+  }
+
+  viewURL(at, url) {
+    if (!url || isViewURL(url)) return;
+    this.add(`${at()}.viewUrl`, "viewUrl must begin with https:// and a host, without a user name, and have at most " +
+      `${limits.viewURLLength} characters, all of ASCII; write others with %.`);
   }
 
   // unique checks a key, and that it is new. It returns false if there is no room for a problem.
@@ -191,6 +244,13 @@ class Checker {
     if (!isInRange(v)) this.add(where, coordinateProblem);
   }
 }
+
+/** icons are the names of the decorations of the kind icon. */
+export const icons = ["bar", "entrance", "exit", "lift", "stairs", "toilet", "cloakroom", "food", "first-aid", "information"];
+
+// isViewURL reports whether a text is an https URL of a host, with nothing that HTML or SVG gives a meaning but &.
+const isViewURL = (text) => text.length <= limits.viewURLLength &&
+  /^https:\/\/[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?([/?#][!#-;=?-\[\]_a-z~]*)?$/.test(text);
 
 const pathOf = (at) => (typeof at === "string" ? at : `${at[0]}.seats[${at[1]}]`);
 

@@ -22,3 +22,13 @@ test("a plan that the server accepts is accepted when it was opened, and when it
     assert.deepEqual(check(toServer(opened)), [], name);
   }
 });
+
+test("check counts the points of all decorations", () => {
+  const plan = vectors[0].plan;
+  const wall = { kind: "wall", points: Array.from({ length: 200 }, () => [0, 0]) };
+  const walls = Array.from({ length: 100 }, () => wall);
+  assert.deepEqual(check({ ...plan, decorations: walls }), []);
+  assert.deepEqual(check({ ...plan, decorations: [...walls, { kind: "wall", points: [[0, 0], [1, 1]] }] }), [
+    { where: "decorations", what: "The decorations have 20002 points; a plan must have at most 20000." },
+  ]);
+});

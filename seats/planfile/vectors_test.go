@@ -122,19 +122,26 @@ func vectorCases() []vectorCase {
 	all = append(all, textCases()...)
 	all = append(all, keyCases()...)
 	all = append(all, numberCases()...)
+	all = append(all, decorationCases()...)
 	return append(all, sectionCases()...)
 }
 
 func textCases() (all []vectorCase) {
 	texts := map[string]func(*Plan, string){
-		"name of the plan":     func(p *Plan, s string) { p.Name = s },
-		"name of a category":   func(p *Plan, s string) { p.Categories[1].Name = s },
-		"name of a section":    func(p *Plan, s string) { p.Sections[0].Name = s },
-		"floor":                func(p *Plan, s string) { p.Sections[0].Floor = s },
-		"entrance":             func(p *Plan, s string) { p.Sections[1].Entrance = s },
-		"label of a row":       func(p *Plan, s string) { p.Sections[0].Rows[1].Label = s },
-		"label of a seat":      func(p *Plan, s string) { p.Sections[0].Rows[0].Seats.List[2].Label = s },
-		"note of a seat":       func(p *Plan, s string) { p.Sections[0].Rows[0].Seats.List[0].Note = s },
+		"name of the plan":   func(p *Plan, s string) { p.Name = s },
+		"name of a category": func(p *Plan, s string) { p.Categories[1].Name = s },
+		"name of a section":  func(p *Plan, s string) { p.Sections[0].Name = s },
+		"floor":              func(p *Plan, s string) { p.Sections[0].Floor = s },
+		"entrance":           func(p *Plan, s string) { p.Sections[1].Entrance = s },
+		"label of a row":     func(p *Plan, s string) { p.Sections[0].Rows[1].Label = s },
+		"label of a seat":    func(p *Plan, s string) { p.Sections[0].Rows[0].Seats.List[2].Label = s },
+		"note of a seat":     func(p *Plan, s string) { p.Sections[0].Rows[0].Seats.List[0].Note = s },
+	}
+	values := []string{
+		"", " ", "\u00a0\u2003", "\ufeff", "\u0085", "tab\t", "line\n", "\u202eback", "\u2066x", "Ä €", "😀",
+		strings.Repeat("ä", 32), strings.Repeat("ä", 33), strings.Repeat("😀", 32), strings.Repeat("😀", 200), strings.Repeat("x", 201), "\u0000",
+	}
+	words := map[string]func(*Plan, string){
 		"color of a category":  func(p *Plan, s string) { p.Categories[0].Color = s },
 		"category of a seat":   func(p *Plan, s string) { p.Sections[0].Rows[0].Seats.List[0].Category = s },
 		"category of a row":    func(p *Plan, s string) { p.Sections[0].Rows[0].Category = s },
@@ -142,10 +149,10 @@ func textCases() (all []vectorCase) {
 		"adjacency of a row":   func(p *Plan, s string) { p.Sections[0].Rows[0].Adjacency = s },
 		"category of sections": func(p *Plan, s string) { p.Sections[0].Category = s },
 	}
-	values := []string{
-		"", " ", "\u00a0\u2003", "\ufeff", "\u0085", "tab\t", "line\n", "\u202eback", "\u2066x", "Ä €", "😀", "b",
-		"#12345g", "#ABCDEF", "LINE", "line",
-		strings.Repeat("ä", 32), strings.Repeat("ä", 33), strings.Repeat("😀", 32), strings.Repeat("😀", 200), strings.Repeat("x", 201), "\u0000",
+	for _, name := range slices.Sorted(maps.Keys(words)) {
+		for _, value := range []string{"", " ", "b", "c", "Ä €", "#12345g", "#ABCDEF", "LINE", "line"} {
+			all = append(all, vectorCase{fmt.Sprintf("%s: %q", name, value), func(p *Plan) { words[name](p, value) }})
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		for _, value := range values {
@@ -209,6 +216,61 @@ func numberCases() (all []vectorCase) {
 		}})
 	}
 	return all
+}
+
+func decorationCases() (all []vectorCase) {
+	changes := map[string]func(*Decoration){
+		"as it is": func(*Decoration) {}, "no points": func(d *Decoration) { d.Points = nil },
+		"a point":    func(d *Decoration) { d.Points = [][2]float64{{1, 2}} },
+		"two points": func(d *Decoration) { d.Points = [][2]float64{{1, 2}, {3, 4}} },
+		"200 points": func(d *Decoration) { d.Points = make([][2]float64, 200) },
+		"201 points": func(d *Decoration) { d.Points = make([][2]float64, 201) },
+		"far":        func(d *Decoration) { d.Points, d.At = [][2]float64{{0, 1e6}, {}, {-1e6, 0}}, new([2]float64{1e6, 0}) },
+		"at":         func(d *Decoration) { d.At = new([2]float64{1, 2}) }, "no at": func(d *Decoration) { d.At = nil },
+		"no text": func(d *Decoration) { d.Text = "" }, "blank": func(d *Decoration) { d.Text, d.Floor = " ", " " },
+		"long text": func(d *Decoration) { d.Text = strings.Repeat("é", 201) }, "a control character": func(d *Decoration) { d.Text = "a\nb" },
+		"no icon": func(d *Decoration) { d.Icon = "" }, "lift": func(d *Decoration) { d.Icon = "lift" },
+		"Lift": func(d *Decoration) { d.Icon = "Lift" },
+		"kind": func(d *Decoration) { d.Kind = "STAGE" }, "floor": func(d *Decoration) { d.Floor = "1" },
+	}
+	triangle := [][2]float64{{}, {10, 0}, {0, -5}}
+	for _, kind := range []Decoration{
+		{Kind: "stage", Points: triangle, Text: "Stage"}, {Kind: "area", Points: triangle}, {Kind: "wall", Points: triangle},
+		{Kind: "text", At: &[2]float64{1, 2}, Text: "Text"}, {Kind: "icon", At: &[2]float64{1, 2}, Icon: "first-aid"},
+	} {
+		for _, name := range slices.Sorted(maps.Keys(changes)) {
+			all = append(all, vectorCase{kind.Kind + ", " + name, func(p *Plan) {
+				d := kind
+				changes[name](&d)
+				p.Decorations = []Decoration{d}
+			}})
+		}
+	}
+	for _, url := range viewURLs() {
+		all = append(all, vectorCase{fmt.Sprintf("view %.40q", url), func(p *Plan) {
+			p.Sections[0].ViewURL, p.Sections[0].Rows[0].Seats.List[2].ViewURL = url, url
+		}})
+	}
+	return all
+}
+
+func viewURLs() []string {
+	urls := []string{
+		"https://", "https:///a", "https://:80/a", "https://a:/b", "https://a:80x/b", "https://a:123456/b",
+		"https://a:99999", "HTTPS://a", "https:/a",
+		"//a/b", "javascript:alert(1)", "https://user@a/b", "https://user:password@a/b", "https://a b/", "https://-a/",
+		"https://a_b/", "https://a.-/",
+		"https://a?b", "https://a#b", "https://a/b c", "https://a/b\n", "https://a\n", "https://é/a", "https://a/é",
+		"https://[::1]/a", " https://a/b",
+		"https://pictures.example:8443/a%20b/c.jpg?w=9&h=(7)#x", "https://A", "https://a/" + strings.Repeat("b", 490),
+		"https://a/" + strings.Repeat("b", 491), "https://a/😀",
+	}
+	for c := byte(1); c <= 0x7f; c++ {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
+			urls = append(urls, "https://a/"+string(rune(c)))
+		}
+	}
+	return urls
 }
 
 func sectionCases() []vectorCase {
