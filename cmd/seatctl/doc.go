@@ -5,6 +5,4 @@
 //
 // The exit codes are for scripts: 0 no findings, 1 the command failed, 2 wrong
 // usage, 3 findings that an operator must look at.
-//
-// The files drawing*.go draw seating plans as pictures. They are pure: the same plan is always the same picture.
 package main

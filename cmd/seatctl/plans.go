@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
+	"github.com/holdfast-dev/holdfast/seats/plandrawing"
 	"github.com/holdfast-dev/holdfast/seats/planfile"
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
@@ -78,7 +79,7 @@ func (c *checkPlanCmd) run(_ context.Context, s *session) (int, error) {
 		return exitFailed, err
 	}
 	if c.picture != "" {
-		if err := s.writePicture(c.picture, drawSVG(content.Plan, picks)); err != nil || c.picture == standardStream {
+		if err := s.writePicture(c.picture, plandrawing.SVG(content.Plan, picks)); err != nil || c.picture == standardStream {
 			return exitOK, err
 		}
 	}

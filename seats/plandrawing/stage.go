@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 // stage is where the focal point is drawn.
 type stage struct {

@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-// drawSVG draws a plan, which passes seating.Check, as an SVG document. It has its own background, but no
+// SVG draws a plan, which passes seating.Check, as an SVG document. It has its own background, but no
 // size: it fills the element that shows it.
 //
 // A seat is drawn where the plan has it. Two kinds of sections have no place of their own in the hall, and are
@@ -18,15 +18,17 @@ import (
 //
 // A unit of the picture is a part of the usual distance of two seats, so that coordinates are whole numbers.
 //
+// Decorations are drawn below the seats, their icons and texts above. A stage among them replaces that of the focal point.
+//
 // The seats of picks, by ID, have rings with the number of their pick.
-func drawSVG(plan holdfast.SeatingPlan, picks map[string]int) []byte {
+func SVG(plan holdfast.SeatingPlan, picks map[string]int) []byte {
 	plan = seating.Expand(plan)
 	d := drawer{plan: &plan, colors: colorsOf(plan.Categories), names: map[string]string{}, picks: picks}
 	for _, c := range plan.Categories {
 		d.names[c.Key] = isolated(c.Name)
 	}
 	panels, hall := layout(&plan)
-	d.signs = signsOf(panels, plan.FocalPoint)
+	d.signs = signsOf(panels, &plan)
 	h := newHeader(&plan, d.colors, d.signs, hall.width())
 	margin := 1.5 * h.size
 	d.line = h.size / 5
@@ -111,6 +113,9 @@ func (d *drawer) panel(l *panel, texts *labeler) {
 		d.put(`<text text-anchor="start" font-weight="bold" x="`, l.box.min.x, `" y="`, l.box.min.y+l.nameSize)
 		d.put(`" font-size="`, l.nameSize, `">`, isolated(l.name()), "</text>\n")
 	}
+	for _, o := range l.decorations {
+		d.shape(o)
+	}
 	for _, p := range l.parts {
 		d.outline(p)
 	}
@@ -131,7 +136,13 @@ func (d *drawer) panel(l *panel, texts *labeler) {
 				label{text: placeCount(p.section.Capacity), at: at.plus(point{0, 0.6 * p.nameSize}), size: 0.8 * p.nameSize})
 		}
 	}
+	for _, o := range l.decorations {
+		d.icon(o, l.nameSize)
+	}
 	d.put(`<g pointer-events="none">`, "\n")
+	for _, o := range l.decorations {
+		d.caption(o, l.nameSize)
+	}
 	for _, t := range labels {
 		d.label(t)
 	}

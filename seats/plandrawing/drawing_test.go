@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-dev/holdfast/seats/seating"
 )
 
-const examples = "../../seats/planfile/examples/"
+const examples = "../planfile/examples/"
 
 func readPlan(t *testing.T, name string) holdfast.SeatingPlan {
 	t.Helper()
@@ -68,7 +68,7 @@ func at(x, y float64, s holdfast.Section) holdfast.Section {
 func TestSVG_ThePicturesOfTheExamplesAreUpToDate(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"theatre", "arena", "cinema"} {
-		want := drawSVG(readPlan(t, name), nil)
+		want := SVG(readPlan(t, name), nil)
 		if got, err := os.ReadFile(examples + name + ".svg"); err != nil || !bytes.Equal(got, want) {
 			t.Errorf("%v; run: go run ./cmd/seatctl plans check seats/planfile/examples/%s.json -o seats/planfile/examples/%s.svg", err, name, name)
 		}
@@ -184,7 +184,8 @@ func TestSVG_NamesAreText(t *testing.T) {
 		plan := hall(block("A", 2, 20), holdfast.Section{Key: "pit", Capacity: 20})
 		plan.Name, plan.Categories[0].Name = name, name
 		plan.Sections[0].Name, plan.Sections[1].Name, plan.Sections[0].Rows[0].Label = name, name, name
-		p := read(t, drawSVG(plan, nil))
+		plan.Decorations = []holdfast.Decoration{textAt(1, 5, name), iconAt(4, 5, "bar", name), stageAt(1, -9, name)}
+		p := read(t, SVG(plan, nil))
 		isolated := want
 		if name == rightToLeft {
 			isolated = "\u2068" + want + "\u2069"
@@ -200,8 +201,15 @@ func TestSVG_NamesAreText(t *testing.T) {
 		if title := isolated + ", " + label + ", seat 1, " + isolated; p.seats[0].title != title {
 			t.Errorf("%q, want %q", p.seats[0].title, title)
 		}
-		if title := isolated + ", 20 places, " + isolated; !slices.Equal(p.titles, []string{title}) {
-			t.Errorf("%q, want %q", p.titles, title)
+		titles := []string{isolated, isolated + ", 20 places, " + isolated, "bar, " + isolated}
+		if !slices.Equal(p.titles, titles) {
+			t.Errorf("%q, want %q", p.titles, titles)
+		}
+		const shown = 10 // characters, of a text that is cut
+		begin := string([]rune(want)[:min(shown, len([]rune(want)))])
+		drawn := slices.DeleteFunc(slices.Clone(p.texts), func(text string) bool { return !strings.HasPrefix(text, begin) })
+		if len(drawn) < len([]string{"the plan", "a section", "an area", "a text", "an icon", "a stage"}) {
+			t.Errorf("%q is %d times in %q", want, len(drawn), p.texts)
 		}
 	}
 }
@@ -349,7 +357,7 @@ func TestSVG_TheLargestPlan(t *testing.T) {
 		sections = append(sections, block(fmt.Sprint(n), 20, holdfast.MaxRowSeats))
 	}
 	plan := hall(sections...)
-	svg := drawSVG(plan, nil)
+	svg := SVG(plan, nil)
 	const bytesPerSeat = 100
 	if seats := bytes.Count(svg, []byte("<circle cx=")); seats != holdfast.MaxPlanSeats || len(svg) > seats*bytesPerSeat {
 		t.Errorf("%d seats, %d bytes", seats, len(svg))

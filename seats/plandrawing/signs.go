@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"strconv"
@@ -46,25 +46,30 @@ const focalElement = `<g fill="none"><circle r="13" stroke="#fff" stroke-width="
 // signs are those that a picture has.
 type signs struct {
 	seats []sign
-	focal bool   // as a mark
-	note  string // on a focal point that is not in the picture
+	icons []icon
+	focal bool     // as a mark
+	notes []string // on what is not in the picture
 }
 
-func signsOf(panels []*panel, focal *holdfast.Point) (found signs) {
+func signsOf(panels []*panel, plan *holdfast.SeatingPlan) (found signs) {
 	for _, s := range seatSigns {
 		if hasSign(panels, s) {
 			found.seats = append(found.seats, s)
 		}
 	}
-	shown := false
+	found.icons = iconsOf(panels)
+	shown := hasStage(plan)
 	for _, l := range panels {
 		for _, s := range l.stages {
 			shown = true
 			found.focal = found.focal || s.isMark
 		}
 	}
-	if focal != nil && !shown {
-		found.note = "focal point outside of the picture: " + coordinate(focal.X) + ", " + coordinate(focal.Y)
+	if focal := plan.FocalPoint; focal != nil && !shown {
+		found.notes = append(found.notes, "focal point outside of the picture: "+coordinate(focal.X)+", "+coordinate(focal.Y))
+	}
+	if n := hidden(panels, plan); n > 0 {
+		found.notes = append(found.notes, "decorations outside of the picture: "+strconv.Itoa(n))
 	}
 	return found
 }
@@ -88,6 +93,9 @@ func (s signs) definitions() (text string) {
 	for _, sign := range s.seats {
 		text += `<g id="` + sign.id + `" pointer-events="none">` + sign.element + "</g>\n"
 	}
+	for _, i := range s.icons {
+		text += `<g id="icon-` + i.name + `">` + iconFrame + i.element + "</g>\n"
+	}
 	if s.focal {
 		text += `<g id="focal">` + focalElement + "</g>\n"
 	}
@@ -110,8 +118,11 @@ func (s signs) entries() (entries []entry) {
 	if s.focal {
 		entries = append(entries, entry{text: "focal point", mark: `<use href="#focal" transform="scale(0.5)"/>`})
 	}
-	if s.note != "" {
-		entries = append(entries, entry{text: s.note})
+	for _, i := range s.icons {
+		entries = append(entries, entry{text: i.words(), mark: `<use href="#icon-` + i.name + `"/>`})
+	}
+	for _, note := range s.notes {
+		entries = append(entries, entry{text: note})
 	}
 	return entries
 }

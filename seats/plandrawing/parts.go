@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"math"
@@ -34,7 +34,7 @@ func newParts(plan *holdfast.SeatingPlan) (parts []*part) {
 	for i := range plan.Sections {
 		s := &plan.Sections[i]
 		p := &part{section: s, name: cut(s.Name, longestName), scale: scale}
-		if plan.FocalPoint != nil {
+		if plan.FocalPoint != nil && !hasStage(plan) {
 			at := pointOf(*plan.FocalPoint).times(scale)
 			p.focal = &at
 		}
@@ -71,6 +71,13 @@ func scaleOf(plan *holdfast.SeatingPlan) float64 {
 		}
 		for _, corner := range s.Outline {
 			extent = extent.with(pointOf(corner))
+		}
+	}
+	if extent == noBox() { // then the decorations alone have positions
+		for _, o := range plan.Decorations {
+			for _, p := range positions(&o) {
+				extent = extent.with(pointOf(p))
+			}
 		}
 	}
 	usual := pitch(plan.Sections)

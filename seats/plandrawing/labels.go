@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"iter"
@@ -38,6 +38,11 @@ func newLabeler(panels []*panel, whole box) *labeler {
 		}
 		for _, s := range panel.stages {
 			l.use(s.box())
+		}
+		for _, o := range panel.decorations {
+			if o.isSolid() {
+				l.use(o.box(panel.nameSize))
+			}
 		}
 	}
 	return l

@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ type picture struct {
 	width, height float64
 	seats         []drawnSeat
 	texts         []string // of the picture, not of titles
-	titles        []string // of areas
+	titles        []string // of areas and decorations
 	text          string
 }
 
@@ -41,7 +41,7 @@ func draw(t *testing.T, plan holdfast.SeatingPlan) (p picture) {
 	if problems := seating.Check(plan); len(problems) > 0 {
 		t.Fatal(problems)
 	}
-	return read(t, drawSVG(plan, nil))
+	return read(t, SVG(plan, nil))
 }
 
 // group is an element that is open.
@@ -107,7 +107,7 @@ func read(t *testing.T, svg []byte) (p picture) {
 			switch {
 			case last >= 0 && open[last].name == "text":
 				p.texts = append(p.texts, string(token))
-			case last >= 1 && open[last].name == "title" && open[last-1].name == "path":
+			case last >= 1 && open[last].name == "title" && (open[last-1].name == "path" || open[last-1].name == "use"):
 				p.titles = append(p.titles, string(token))
 			case last >= 1 && open[last].name == "title" && open[last-1].name != "svg":
 				p.seats[len(p.seats)-1].title = string(token)

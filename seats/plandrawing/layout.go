@@ -1,4 +1,4 @@
-package main
+package plandrawing
 
 import (
 	"math"
@@ -9,10 +9,11 @@ import (
 
 // panel is a part of the picture that is drawn separately: the hall, or one of its floors.
 type panel struct {
-	parts  []*part
-	floor  string // "" if it has no name
-	stages []stage
-	box    box
+	parts       []*part
+	decorations []decoration
+	floor       string // "" if it has no name
+	stages      []stage
+	box         box
 
 	nameSize float64 // of the font of its name
 }
@@ -23,6 +24,7 @@ func layout(plan *holdfast.SeatingPlan) (panels []*panel, whole box) {
 	parts := newParts(plan)
 	findOverlaps(parts)
 	panels = split(parts)
+	decorate(panels, plan)
 	var boxes []box
 	for _, l := range panels {
 		l.place()
@@ -75,7 +77,9 @@ func (l *panel) place() {
 	}
 	l.nameSize = nameParts(l.parts, max(hall.width(), math.Sqrt(size)))
 	var blocks []box
-	if len(stay) > 0 {
+	l.choose(stay, hall)
+	hasHall := len(stay) > 0 || len(l.decorations) > 0
+	if hasHall {
 		blocks = append(blocks, l.hall(stay, hall))
 	}
 	for _, p := range moved {
@@ -86,11 +90,11 @@ func (l *panel) place() {
 	for i, way := range ways {
 		l.box = l.box.union(blocks[i].moved(way))
 	}
-	if len(stay) > 0 {
+	if hasHall {
 		for _, p := range stay {
 			p.move(ways[0])
 		}
-		forEach(l.stages, func(s *stage) { s.at = s.at.plus(ways[0]) })
+		l.moveSigns(ways[0])
 		ways = ways[1:]
 	}
 	for i, p := range moved {
@@ -149,33 +153,45 @@ func (l *panel) free() (stay, moved []*part) {
 	return stay, moved
 }
 
-// hall is the box of the sections that stay, with space for their names and the stage.
+// hall is the box of the sections that stay, with space for their names, the stage and the decorations.
 func (l *panel) hall(stay []*part, hall box) box {
 	space := 0.0
 	for _, p := range stay {
 		space = max(space, 1.3*p.nameSize)
 		hall = hall.union(around(p.box.center(), p.nameWidth(), p.box.height())).union(p.withLabels())
 	}
-	if stay[0].focal == nil {
-		return hall.grown(unit + space)
-	}
-	s := newStage(*stay[0].focal, hall, stay)
-	if hall.grown(max(hall.width(), hall.height(), minExtent)).has(s.at) {
-		l.stages = append(l.stages, s)
+	if len(stay) > 0 && stay[0].focal != nil {
+		if s := newStage(*stay[0].focal, hall, stay); reach(hall).has(s.at) {
+			l.stages = append(l.stages, s)
+		}
 	}
 	hall = hall.grown(unit + space)
 	for _, s := range l.stages {
 		hall = hall.union(s.box())
 	}
+	for _, o := range l.decorations {
+		hall = hall.union(o.box(l.nameSize).grown(unit / 2))
+	}
 	return hall
 }
+
+// reach is how far around a hall the focal point and decorations are drawn.
+func reach(hall box) box { return hall.grown(max(hall.width(), hall.height(), minExtent)) }
 
 func (l *panel) move(by point) {
 	for _, p := range l.parts {
 		p.move(by)
 	}
-	forEach(l.stages, func(s *stage) { s.at = s.at.plus(by) })
+	l.moveSigns(by)
 	l.box = l.box.moved(by)
+}
+
+// moveSigns moves what is drawn in the hall in addition to its sections.
+func (l *panel) moveSigns(by point) {
+	forEach(l.stages, func(s *stage) { s.at = s.at.plus(by) })
+	for _, o := range l.decorations {
+		forEach(o.points, func(p *point) { *p = p.plus(by) })
+	}
 }
 
 func (l *panel) name() string { return "Floor " + l.floor }
