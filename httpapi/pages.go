@@ -13,6 +13,7 @@ import (
 
 	"github.com/swaggest/swgui/v5emb"
 
+	"github.com/holdfast-dev/holdfast/editor"
 	"github.com/holdfast-dev/holdfast/picker"
 	"github.com/holdfast-dev/holdfast/seats/planfile"
 )
@@ -61,6 +62,7 @@ func (a *api) registerPageRoutes(mux *http.ServeMux) {
 		registerFiles(mux, folder(planfile.Examples, "examples"), assetsPath+"plans/")
 	}
 	registerFiles(mux, folder(own, "assets"), assetsPath)
+	registerFiles(mux, editor.Dist(), assetsPath)
 	registerFiles(mux, picker.Dist(), assetsPath)
 	// A page that names the version gets a 404 after an update, not a different script.
 	mux.Handle("GET "+assetsPath+"holdfast-seats-"+picker.Version+".js", publicly(page(picker.Dist(), picker.Module)))

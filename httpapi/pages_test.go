@@ -35,6 +35,8 @@ func TestPages_HaveAStrictPolicy(t *testing.T) {
 		"/assets/holdfast-seats/decorations-" + picker.Version + ".js": "text/javascript",
 
 		"/assets/console/router.js": "text/javascript",
+
+		"/assets/holdfast-plan-editor.js": "text/javascript",
 	} {
 		t.Run(path, func(t *testing.T) {
 			s := s.in(t)

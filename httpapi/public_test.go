@@ -13,7 +13,7 @@ func TestPages_OnlyPublicAssetsAreForOtherOrigins(t *testing.T) {
 		"holdfast-seats.js": true, "holdfast-seats.js.map": true, "holdfast-seats/decorations-1.0.0.js": true,
 		"console.js": false, "api.js": false, "demo.js": false, "style.css": false, "icon.svg": false, "": false,
 		"holdfast-seats.js.map.js": false, "x/holdfast-seats.js": false, "x/holdfast-seats/x.js": false,
-		"holdfast-seats": false, "holdfast-seats.css": false,
+		"holdfast-seats": false, "holdfast-seats.css": false, "holdfast-plan-editor.js": false,
 	} {
 		if isPublic(name) != want {
 			t.Errorf("%q is public: %t", name, !want)

@@ -15,8 +15,11 @@ export const restricted = 4;
  * `outline` (of one point for texts and icons), its `middle`, and `isInside`: it is in a section, whose floor must not cover it.
  */
 export class Hall {
-  /** @param plan as GET /api/seating-plans/{id} answers it: written out */
-  constructor(plan) {
+  /**
+   * @param plan as GET /api/seating-plans/{id} answers it: written out
+   * @param {{ isDrawn?: boolean }} [options] isDrawn: sections that lie on each other stay where they are, as they are drawn
+   */
+  constructor(plan, { isDrawn = false } = {}) {
     this.name = plan.name;
     this.categories = plan.categories.map((c, i) => ({
       key: c.key, name: c.name, color: isColor(c.color ?? "") ? c.color : palette[i % palette.length],
@@ -41,12 +44,12 @@ export class Hall {
     nameShort(this.sections);
     this.sectionByKey = new Map(this.sections.map((s) => [s.key, s]));
     this.spacing = spacing(this);
-    layOut(this);
+    layOut(this, isDrawn);
     for (const s of this.sections) {
       s.outline ??= around(this, s);
       s.middle = middle(s.outline);
     }
-    const box = union(this.sections.map((s) => s.box));
+    const box = union(this.sections.map((s) => s.box)) ?? emptyHall;
     this.decorations = (plan.decorations ?? []).map((d) => decorationOf(this, d));
     const hasStage = this.decorations.some((d) => d.kind === "stage");
     this.stage = plan.focalPoint && !hasStage ? stage(this, box, plan.focalPoint) : undefined;
@@ -108,6 +111,8 @@ export class Hall {
   }
 }
 
+const emptyHall = { x0: -20, y0: -10, x1: 20, y1: 20 };
+
 // spacing is a usual distance between neighbours, in the plan's unit: of three, the shortest.
 function spacing(hall) {
   const found = [];
@@ -162,13 +167,13 @@ function boxOf(hall, s) {
 
 // layOut gives each section its box. Sections of a plan without coordinates lie on each other, and an area without
 // an outline has no place: they go below, in the plan's order.
-function layOut(hall) {
+function layOut(hall, isDrawn) {
   const placed = [];
   const waiting = [];
   for (const s of hall.sections) {
     s.box = boxOf(hall, s);
     s.outline = s.given;
-    if (s.box === undefined || (s.first < s.end && placed.some((o) => o.floor === s.floor && o.first < o.end && isMostlyOn(s.box, o.box)))) waiting.push(s);
+    if (s.box === undefined || (!isDrawn && s.first < s.end && placed.some((o) => o.floor === s.floor && o.first < o.end && isMostlyOn(s.box, o.box)))) waiting.push(s);
     else placed.push(s);
   }
   if (waiting.length === 0) return;

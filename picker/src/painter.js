@@ -23,7 +23,8 @@ export const [free, taken, sold, blocked] = [0, 1, 2, 3];
  * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
  * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
  * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not. `redrawn()`, if there is one, is called when another
- * frame must be drawn for what was loaded.
+ * frame must be drawn for what was loaded. The plan editor has two more: `hides(seat)` (it is being moved) and
+ * `seatsFrom`, in place of seatsFrom.
  */
 export class Painter {
   constructor(canvas, hall, look) {
@@ -39,10 +40,15 @@ export class Painter {
     this.rowLabels = rowLabels(hall);
     this.widths = new Map(); // of texts of captions
     this.pictures = new Map(); // of names
-    if (hall.decorations.length > 0) import("./decorations.js").then((drawing) => this.#decorate(drawing), () => {}); // the seats can be chosen without
+    this.#load();
   }
 
   #drawing; // of decorations, once it is loaded
+
+  #load() {
+    if (this.hall.decorations.length === 0 || this.#drawing !== undefined) return;
+    import("./decorations.js").then((drawing) => this.#decorate(drawing), () => {}); // the seats can be chosen without
+  }
 
   #decorate(drawing) {
     this.#drawing = drawing;
@@ -69,6 +75,19 @@ export class Painter {
     this.pictures.clear();
   }
 
+  /** setHall shows another hall, or this one after a change. The last picture stays until the new one is drawn. */
+  setHall(hall) {
+    const { layer, previous } = this;
+    this.hall = hall;
+    this.rowLabels = rowLabels(hall);
+    this.#load();
+    if (this.colors === undefined) return;
+    const shown = layer?.whole ? layer : previous;
+    this.layer = this.previous = undefined;
+    this.setColors(this.colors);
+    this.previous = shown;
+  }
+
   /** setFloor shows one floor, or all. */
   setFloor(floor) {
     this.floor = floor;
@@ -91,7 +110,7 @@ export class Painter {
   get decorations() { return this.hall.decorations.filter((d) => d.floor === undefined || this.isShown(d)); }
 
   /** showsSeats reports whether seats are drawn at the camera's scale. */
-  showsSeats(camera) { return this.hall.spacing * camera.scale >= seatsFrom; }
+  showsSeats(camera) { return this.hall.spacing * camera.scale >= (this.look.seatsFrom ?? seatsFrom); }
 
   resize(width, height, ratio) {
     if (ratio !== this.ratio) this.pictures.clear();
@@ -326,6 +345,7 @@ export class Painter {
   }
 
   #seat(c, layer, i, x, y) {
+    if (this.look.hides?.(i)) return;
     const state = this.look.state(i);
     const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], state);
     c.drawImage(sprite, Math.round(x - sprite.width / 2), Math.round(y - sprite.height / 2));

@@ -9,6 +9,7 @@ import { lockPage, locksPage } from "./console/locks.js";
 import { newEventPage } from "./console/event_new.js";
 import { refreshHealth, showEvents } from "./console/overview.js";
 import { paymentPage, refundsPage } from "./console/payments.js";
+import { editPlanPage, newPlanPage } from "./console/plan_editor.js";
 import { planPage, plansPage } from "./console/plans.js";
 import { reportPage } from "./console/report.js";
 import { startRouter } from "./console/router.js";
@@ -45,6 +46,8 @@ startRouter({
   "payments/:id": paymentPage,
   "plans": plansPage,
   "plans/:id": planPage,
+  "new-plan": newPlanPage,
+  "edit-plan/:id": editPlanPage,
   "webhooks": webhooksPage,
   "webhooks/:id": webhookPage,
   "audit": auditPage,

@@ -22,7 +22,7 @@ export async function plansPage(page) {
   setTitle("Seating plans");
   const { pageToken = "" } = page.query;
   const body = el("div");
-  page.root.append(card("Seating plans", [], body), uploadCard(page));
+  page.root.append(card("Seating plans", [el("a", { className: "button", href: link("new-plan"), textContent: "Draw a new plan" })], body), uploadCard(page));
   await load(page, body, () => call("GET", `/api/seating-plans?${query({ pageSize: 20, pageToken })}`), ({ items, nextPageToken }) => {
     if (items.length === 0) body.replaceChildren(el("p", { className: "soft", textContent: "No seating plans yet." }));
     else body.replaceChildren(el("p", { className: "soft small", textContent: "Oldest first." }), table("Seating plans", columns, items));
@@ -37,7 +37,7 @@ export async function planPage(page) {
   setTitle("Seating plan");
   await load(page, page.root, () => call("GET", `/api/seating-plans/${page.id}`), (plan) => {
     setTitle(plan.name);
-    page.root.append(kindCard("Seating plan", plan.name, [], lines(
+    page.root.append(kindCard("Seating plan", plan.name, [el("a", { className: "button", href: link(`edit-plan/${plan.id}`), textContent: "Edit a copy" })], lines(
       ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)],
       ["Events", el("a", { href: link("new-event", { seatingPlanId: plan.id }), textContent: "New event with this plan" })])),
     card("Map", [], planMap(page, plan)), card("Sections", [], ...preview(plan)));

@@ -1,0 +1,168 @@
+// The draft: what is being drawn is kept in the browser, so that a reload loses nothing but the drag in hand. A draft belongs to a
+// document that the page names, such as "new"; one tab at a time may store it.
+
+import { toServer } from "./plan.js";
+
+const database = "holdfast-plan-editor";
+const delay = 400; // ms after a change, until it is stored
+
+/** Draft stores the drawing of an editor. on has stored(is) and says(text, ...choices). */
+export class Draft {
+  isStored = false;
+  #document = undefined;
+  #timer = 0;
+  #isMine = false;
+  #release = undefined;
+  #isOpening = false;
+
+  constructor(editor, board, on) {
+    Object.assign(this, { editor, board, on });
+    board.pictureChanged = () => this.changed();
+  }
+
+  /**
+   * begin continues the draft of a document, if there is one. original opens what the document begins with.
+   * @param {string} document
+   * @param {() => void} original
+   */
+  async begin(document, original) {
+    this.#document = document;
+    this.original = original;
+    if (!await this.#lock({ ifAvailable: true })) return this.#isElsewhere();
+    return this.#continue();
+  }
+
+  async #continue() {
+    const { words, drawing } = this.editor;
+    const draft = await read(this.#document).catch(() => undefined);
+    if (draft === undefined) return;
+    this.#isOpening = true;
+    drawing.open(draft.plan);
+    drawing.kept = new Set(draft.kept);
+    drawing.history.forgetSaved?.();
+    this.#isOpening = false;
+    if (draft.picture !== undefined) await this.#showPicture(draft.picture);
+    this.board.whole();
+    this.isStored = true;
+    this.on.stored(true);
+    const time = new Date(draft.time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
+    this.on.says(words.draftFound(draft.plan.name || words.unnamed, time), [words.draftDrop, () => this.discard()]);
+  }
+
+  async #showPicture({ file, ...place }) {
+    try {
+      this.board.picture = { ...place, file, image: await createImageBitmap(file) };
+    } catch {
+      // The browser has lost the file: the drawing goes on without it.
+    }
+  }
+
+  /** discard removes the draft and begins again. */
+  async discard() {
+    clearTimeout(this.#timer);
+    this.board.picture = undefined;
+    this.#isOpening = true;
+    this.original();
+    this.#isOpening = false;
+    this.isStored = false;
+    await remove(this.#document).catch(() => {});
+  }
+
+  // #lock holds the document's lock until another tab takes it, or this one is closed. Without locks (a page that is not secure) each tab stores.
+  #lock(options) {
+    if (navigator.locks === undefined) return Promise.resolve(this.#isMine = true);
+    return new Promise((resolve) => {
+      navigator.locks.request(`${database} ${this.#document}`, options, (lock) => {
+        this.#isMine = lock !== null;
+        resolve(this.#isMine);
+        return this.#isMine ? new Promise((release) => { this.#release = release; }) : undefined;
+      }).catch(() => { // another tab has taken it
+        this.#isMine = false;
+        this.on.says(this.editor.words.taken, [this.editor.words.takeOver, () => this.#takeOver()]);
+      });
+    });
+  }
+
+  #isElsewhere() {
+    const { words } = this.editor;
+    this.on.says(words.elsewhere, [words.takeOver, () => this.#takeOver()], [words.openCopy, () => this.#openCopy()]);
+  }
+
+  async #takeOver() {
+    await this.#lock({ steal: true });
+    await new Promise((resolve) => setTimeout(resolve, delay)); // the other tab may still be storing
+    await this.#continue();
+  }
+
+  async #openCopy() {
+    const from = this.#document;
+    this.#document = `${from} copy ${Date.now()}`;
+    await this.#lock({ ifAvailable: true });
+    const draft = await read(from).catch(() => undefined);
+    if (draft !== undefined) {
+      this.editor.drawing.open(draft.plan);
+      this.editor.drawing.kept = new Set(draft.kept);
+    }
+  }
+
+  /** end removes the draft: the plan has been stored on the server. */
+  async end() {
+    clearTimeout(this.#timer);
+    await remove(this.#document).catch(() => {});
+    this.leave();
+  }
+
+  /** leave stores what is left to store, and lets other tabs have the draft. */
+  leave() {
+    this.#release?.();
+    this.#release = undefined;
+    this.#isMine = false;
+  }
+
+  changed() {
+    if (this.#document === undefined || this.#isOpening || !this.#isMine) return;
+    if (!this.editor.drawing.history.isChanged && !this.isStored && this.board.picture === undefined) return;
+    this.isStored = false;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#store(), delay);
+  }
+
+  async #store() {
+    if (!this.#isMine) return;
+    const { drawing } = this.editor;
+    const { plan } = drawing;
+    const picture = this.board.picture && { ...this.board.picture, image: undefined };
+    try {
+      await write({ document: this.#document, plan: toServer(plan), kept: [...drawing.kept], time: Date.now(), picture });
+      this.isStored = drawing.plan === plan;
+      this.on.stored(true);
+    } catch {
+      this.on.stored(false);
+    }
+  }
+}
+
+const open = () => new Promise((resolve, reject) => {
+  const request = indexedDB.open(database, 1);
+  request.onupgradeneeded = () => request.result.createObjectStore("drafts", { keyPath: "document" });
+  request.onsuccess = () => resolve(request.result);
+  request.onerror = () => reject(request.error);
+});
+
+async function within(mode, work) {
+  const db = await open();
+  try {
+    return await new Promise((resolve, reject) => {
+      const transaction = db.transaction("drafts", mode);
+      const request = work(transaction.objectStore("drafts"));
+      transaction.oncomplete = () => resolve(request.result);
+      transaction.onerror = transaction.onabort = () => reject(transaction.error);
+    });
+  } finally {
+    db.close();
+  }
+}
+
+const read = (document) => within("readonly", (drafts) => drafts.get(document));
+const write = (draft) => within("readwrite", (drafts) => drafts.put(draft));
+const remove = (document) => within("readwrite", (drafts) => drafts.delete(document));

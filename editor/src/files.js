@@ -1,0 +1,100 @@
+// Files and drafts: what is opened, saved, exported, and kept in the browser.
+
+import { el } from "../../picker/src/dom.js";
+import { Draft } from "./draft.js";
+import { button } from "./fields.js";
+
+const most = 20_000_000; // bytes, of the server
+
+export class Files {
+  constructor(editor, board, notice) {
+    Object.assign(this, { editor, board, notice });
+    this.draft = new Draft(editor, board, {
+      stored: (is) => editor.showState(is ? editor.words.stored : editor.words.notStored), says: (text, ...choices) => this.says(text, ...choices),
+    });
+    this.input = el("input", { type: "file", accept: ".json,.csv,application/json,text/csv", hidden: true, "aria-label": editor.words.open, onchange: () => this.#chosen() });
+    notice.after(this.input);
+  }
+
+  get isStored() { return this.draft.isStored; }
+
+  /** says shows a message above the drawing, with choices as pairs of a text and what it does. */
+  says(text, ...choices) {
+    const close = () => { this.notice.hidden = true; };
+    this.notice.replaceChildren(el("p", { textContent: text }), ...choices.map(([name, work]) => button(name, () => {
+      close();
+      work();
+    })), button("×", close, { "aria-label": this.editor.words.close }));
+    this.notice.hidden = false;
+  }
+
+  changed() { this.draft.changed(); }
+
+  choose() {
+    this.input.value = "";
+    this.input.click();
+  }
+
+  #chosen() {
+    const [file] = this.input.files;
+    if (file !== undefined) this.open(file);
+  }
+
+  /** open reads a file: JSON in the browser, other formats by the server. */
+  async open(file) {
+    const { words, drawing, server } = this.editor;
+    try {
+      const text = file.size > most ? "" : await file.text();
+      const plan = planOf(text);
+      if (plan !== undefined) {
+        drawing.open(plan);
+        this.says(words.opened(file.name));
+      } else {
+        const isCSV = /\.csv$/i.test(file.name);
+        const found = await server.convert(file, isCSV ? { name: file.name.replace(/\.[^.]*$/, "").slice(0, 200) } : {});
+        drawing.open(found.plan);
+        const list = found.differences.map((d) => `${d.what} (${d.count})`).join("; ");
+        this.says(list === "" ? words.opened(file.name) : `${words.opened(file.name)} ${words.differs(list)}`);
+      }
+      this.board.whole();
+    } catch (error) {
+      this.says(words.openFails(error.message));
+    }
+  }
+
+  get #name() { return this.editor.drawing.plan.name.replace(/[^\p{L}\p{N} ._-]+/gu, "").trim() || "plan"; }
+
+  saveJSON() {
+    const text = JSON.stringify(this.editor.plan, undefined, 1);
+    download(new Blob([text], { type: "application/json" }), `${this.#name}.json`);
+  }
+
+  /** export lets the server write a file of another format. */
+  async export(format) {
+    const { words, server } = this.editor;
+    try {
+      const { file, differences } = await server.export(this.editor.plan, format);
+      const [type, ending] = { csv: ["text/csv", "csv"], pretix: ["application/json", "pretix.json"], svg: ["image/svg+xml", "svg"] }[format];
+      download(new Blob([file], { type }), `${this.#name}.${ending}`);
+      if (differences.length > 0) this.says(words.exportLoses(differences.map((d) => `${d.what} (${d.count})`).join("; ")));
+    } catch (error) {
+      this.says(words.failed(error.message));
+    }
+  }
+}
+
+// planOf is the plan in a text of JSON; undefined if it is something else, such as CSV or a plan of pretix.
+function planOf(text) {
+  try {
+    const plan = JSON.parse(text);
+    return Array.isArray(plan?.sections) && Array.isArray(plan?.categories) ? plan : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function download(blob, name) {
+  const url = URL.createObjectURL(blob);
+  el("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}

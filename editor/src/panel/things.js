@@ -1,0 +1,44 @@
+// The forms of areas, decorations and the focal point.
+
+import { setDecoration, setSection } from "../edit.js";
+import { Form } from "../fields.js";
+import { thing } from "../things.js";
+
+export function thingForm(context, only) {
+  if (only.section !== undefined) return sectionForm(context, only.section.key);
+  if (only.decoration !== undefined) return decorationForm(context, only.index);
+  return new Form().heading(context.words.focalPoint);
+}
+
+/** sectionForm has the properties of a section, of rows or an area. */
+export function sectionForm(context, key) {
+  const { drawing, words } = context;
+  const section = () => drawing.plan.sections.find((s) => s.key === key) ?? {};
+  const set = (changes) => drawing.do(setSection(drawing.plan, key, changes), words.did.section);
+  const isArea = section().capacity > 0;
+  const form = new Form().heading(isArea ? words.toolNames.area : words.section);
+  form.text(words.name, () => section().name, (name) => set({ name: name.trim() }), { maxLength: 200 });
+  if (isArea) {
+    form.number(words.capacity, () => section().capacity, (capacity) => set({ capacity }), { min: 1, max: 10_000_000 });
+    form.choice(words.category, () => drawing.plan.categories.map((c) => [c.key, c.name]), () => section().category, (category) => set({ category }));
+  }
+  form.text(words.floor, () => section().floor ?? "", (floor) => set({ floor: floor.trim() }), { wide: false, maxLength: 200 });
+  form.text(words.entrance, () => section().entrance ?? "", (entrance) => set({ entrance: entrance.trim() }), { wide: false, maxLength: 200 });
+  form.text(words.viewUrl, () => section().viewUrl ?? "", (viewUrl) => set({ viewUrl: viewUrl.trim() }), { maxLength: 500, type: "url" });
+  return form;
+}
+
+function decorationForm({ drawing, words }, index) {
+  const { decoration } = thing(drawing.plan, `decoration:${index}`);
+  const now = () => drawing.plan.decorations[index] ?? {};
+  const set = (changes) => drawing.do(setDecoration(drawing.plan, index, changes), words.did.decoration);
+  const form = new Form().heading(words.kinds[decoration.kind]);
+  if (decoration.kind === "icon") form.choice(words.kinds.icon, Object.entries(words.icons), () => now().icon, (icon) => set({ icon }));
+  if (decoration.kind !== "wall") {
+    form.text(words.textOf, () => now().text ?? "", (text) => {
+      if (decoration.kind !== "text" || text.trim() !== "") set({ text: text.trim() });
+    }, { maxLength: 200 });
+  }
+  form.text(words.floor, () => now().floor ?? "", (floor) => set({ floor: floor.trim() }), { maxLength: 200 });
+  return form;
+}
