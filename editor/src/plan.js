@@ -73,9 +73,11 @@ function asDrawn(plan) {
     const first = s.rows.flatMap((row) => row.seats).find(Boolean);
     const [dx, dy] = first ? [round(hall.x[i] - first.x), round(hall.y[i] - first.y)] : [0, 0];
     i = at.end;
-    if ((dx === 0 && dy === 0) || [at.box.x0, at.box.y0, at.box.x1, at.box.y1].some((v) => within(v) !== v)) return s;
+    if (dx === 0 && dy === 0) return s;
+    const outline = s.outline?.map(([x, y]) => [round(x + dx), round(y + dy)]);
+    if ([at.box.x0, at.box.y0, at.box.x1, at.box.y1, ...(outline ?? []).flat()].some((v) => within(v) !== v)) return s;
     const moved = mapRows(s, (row) => mapRow(row, (seat) => ({ ...seat, x: round(seat.x + dx), y: round(seat.y + dy) })));
-    return s.outline ? { ...moved, outline: s.outline.map(([x, y]) => [round(x + dx), round(y + dy)]) } : moved;
+    return outline ? { ...moved, outline: /** @type {Point[]} */ (outline) } : moved;
   });
 }
 
@@ -292,7 +294,7 @@ function tidy(row, before) {
  */
 export function addSection(plan, section) {
   const key = keyOf(section.key ?? section.name, plan.sections.map((s) => s.key), "section");
-  const added = /** @type {Section} */ ({ ...section, key, category: section.category ?? plan.categories[0]?.key ?? "" });
+  const added = /** @type {Section} */ ({ ...pick(section, Object.keys(section)), key, category: section.category ?? plan.categories[0]?.key ?? "" });
   if (!added.capacity) added.rows ??= [];
   return { ...plan, sections: [...plan.sections, added] };
 }
