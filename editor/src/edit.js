@@ -88,6 +88,7 @@ export function mirror(plan, selection, axis, at = middleOf(pointsOf(plan, selec
   return transform(plan, selection, mirroring(axis, at));
 }
 
+/** @returns {(point: Point) => Point} */
 const mirroring = (axis, at) => ([x, y]) => (axis === "x" ? [2 * at - x, y] : [x, 2 * at - y]);
 
 /**

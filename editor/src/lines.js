@@ -90,7 +90,7 @@ export function lineThrough(points, isClosed = false) {
   const given = points.filter((p, i) => i === 0 || p[0] !== points[i - 1][0] || p[1] !== points[i - 1][1]);
   if (isClosed && given.length > 2) given.push(given[0]);
   if (given.length < 3) return lineOf(given, false);
-  const beyond = (a, b) => [2 * a[0] - b[0], 2 * a[1] - b[1]];
+  const beyond = (a, b) => /** @type {Point} */ ([2 * a[0] - b[0], 2 * a[1] - b[1]]);
   const before = isClosed ? given.at(-2) : beyond(given[0], given[1]);
   const after = isClosed ? given[1] : beyond(given.at(-1), given.at(-2));
   const all = [before, ...given, after];

@@ -95,14 +95,14 @@ function indexOfLetters(text, used, doubled) {
  * @param {Plan} plan
  * @param {Selection} selection
  * @param {{ rows?: RowNumbers, seats?: SeatNumbers }} options
- * @param {ReadonlySet<string>} [kept] IDs that stay
+ * @param {{ has: (id: string) => boolean }} [kept] IDs that stay
  * @returns {Plan} select.js's follow says what became of a selection
  */
 export function renumber(plan, selection, options, kept = new Set()) {
   const parts = rowsIn(plan, selection);
   if (parts.length === 0) return plan;
   const rowLabels = options.rows ? labelsOfRows(plan, parts, options.rows) : new Map();
-  const seatLabels = options.seats ? labelsOfSeats(plan, parts, options) : new Map();
+  const seatLabels = options.seats ? labelsOfSeats(plan, parts, options.seats, options.rows?.order) : new Map();
   const touched = new Set(parts.map((p) => p.row));
   const labelled = mapSections(plan, (s) => mapRows(s, (row) => {
     if (!touched.has(row)) return row;
@@ -119,7 +119,7 @@ export function renumber(plan, selection, options, kept = new Set()) {
 /**
  * renameIDs gives all seats that are not kept the IDs <section>-<row>-<label>, and rows without kept seats keys made of their labels.
  * @param {Plan} plan
- * @param {ReadonlySet<string>} [kept]
+ * @param {{ has: (id: string) => boolean }} [kept]
  * @returns {Plan}
  */
 export const renameIDs = (plan, kept = new Set()) => withIDs(plan, () => true, kept, true);
@@ -148,7 +148,8 @@ function withIDs(plan, isMeant, kept, withKeys) {
   });
 }
 
-function labelsOfRows(plan, parts, { order = "front", across = false, kind = "letters", ...series }) {
+/** @returns {Map<Row, string>} */
+function labelsOfRows(plan, parts, /** @type {RowNumbers} */ { order = "front", across = false, kind = "letters", ...series }) {
   const groups = across ? [parts] : [...grouped(parts, (p) => p.section).values()];
   const found = new Map();
   for (const group of groups) {
@@ -175,9 +176,9 @@ function grouped(list, keyOfItem) {
 }
 
 // labelsOfSeats are labels by ID. A run is what is numbered in one go: seats, and null for gaps, from left to right.
-function labelsOfSeats(plan, parts, { seats, rows }) {
+/** @returns {Map<string, string>} */
+function labelsOfSeats(plan, parts, seats, order = "front") {
   const { over = "row", scheme = "line" } = seats;
-  const order = rows?.order ?? "front";
   const found = new Map();
   for (const run of runsOf(plan, parts, over, order, seats.direction ?? "right")) {
     if (scheme === "sides") sides(run, seats, found);
@@ -203,10 +204,10 @@ function runsOf(plan, parts, over, order, direction) {
   });
 }
 
-const along = (point, [x, y]) => point[0] * x + point[1] * y;
+const along = (/** @type {readonly number[]} */ point, /** @type {readonly number[]} */ [x, y]) => point[0] * x + point[1] * y;
 
 // rightOf is the direction to the right of people who look at the focal point; without one, they look up.
-function rightOf({ focalPoint }, [x, y]) {
+function rightOf(/** @type {Plan} */ { focalPoint }, /** @type {readonly number[]} */ [x, y]) {
   const [dx, dy] = focalPoint ? [focalPoint.x - x, focalPoint.y - y] : [0, -1];
   const length = Math.hypot(dx, dy);
   return length < 1e-9 ? [1, 0] : [-dy / length, dx / length];
@@ -224,7 +225,7 @@ function oriented(plan, row, selected, direction) {
   return isRight === (direction === "right") ? part : part.reverse();
 }
 
-function line(run, { kind = "numbers", gaps = false, ...series }, found) {
+function line(run, /** @type {SeatNumbers} */ { kind = "numbers", gaps = false, ...series }, found) {
   const numbered = gaps ? run : run.filter(Boolean);
   const names = labels(kind, numbered.length, series);
   numbered.forEach((seat, i) => seat && names[i] !== undefined && found.set(seat.id, names[i]));

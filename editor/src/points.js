@@ -6,12 +6,18 @@ export const mostCoordinate = 100_000;
 /** round rounds to thousandths, which is all that a plan keeps. */
 export const round = (v) => Math.round(v * 1000) / 1000 + 0;
 
-/** rounded is a point of a plan. @returns {[number, number]} */
+/** rounded is a point of a plan. @param {readonly number[]} point @returns {[number, number]} */
 export const rounded = ([x, y]) => [round(x), round(y)];
 
 export const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
 
-/** turn rotates a point around another one. @returns {[number, number]} */
+/**
+ * turn rotates a point around another one.
+ * @param {readonly number[]} point
+ * @param {number} degrees
+ * @param {readonly number[]} [middle]
+ * @returns {[number, number]}
+ */
 export function turn([x, y], degrees, [cx, cy] = [0, 0]) {
   const a = (degrees * Math.PI) / 180;
   const quarter = [[1, 0], [0, 1], [-1, 0], [0, -1]][(((degrees / 90) % 4) + 4) % 4]; // exact
@@ -19,7 +25,7 @@ export function turn([x, y], degrees, [cx, cy] = [0, 0]) {
   return [cx + (x - cx) * cos - (y - cy) * sin, cy + (x - cx) * sin + (y - cy) * cos];
 }
 
-/** boxOf is the box around points; undefined without any. */
+/** boxOf is the box around points; undefined without any. @param {readonly (readonly number[])[]} points */
 export function boxOf(points) {
   if (points.length === 0) return undefined;
   const box = { x0: Infinity, y0: Infinity, x1: -Infinity, y1: -Infinity };
@@ -32,7 +38,7 @@ export function boxOf(points) {
   return box;
 }
 
-/** middleOf is the middle of the box around points. @returns {[number, number]} */
+/** middleOf is the middle of the box around points. @param {readonly (readonly number[])[]} points @returns {[number, number]} */
 export function middleOf(points) {
   const box = boxOf(points);
   return box ? [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2] : [0, 0];

@@ -335,7 +335,7 @@ export function byDistance(plan, rows, first) {
   return rows.map((row) => ({ row, far: sign * farness(plan, row) })).sort((a, b) => a.far - b.far).map(({ row }) => row);
 }
 
-function farness({ focalPoint }, row) {
+function farness(/** @type {Plan} */ { focalPoint }, row) {
   const seats = row.seats.filter(Boolean);
   const far = (seat) => (focalPoint ? Math.hypot(seat.x - focalPoint.x, seat.y - focalPoint.y) : seat.y);
   return seats.reduce((sum, seat) => sum + far(seat), 0) / Math.max(1, seats.length);

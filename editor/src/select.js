@@ -83,7 +83,7 @@ export function wholeRows(plan, selection) {
 /** pointsOf are the positions of all that is selected. @param {Plan} plan @param {Selection} selection @returns {Point[]} */
 export function pointsOf(plan, selection) {
   const { seats, sections, decorations, focal } = partsOf(plan, selection);
-  const points = [];
+  const points = /** @type {Point[]} */ ([]);
   for (const s of plan.sections) {
     if (sections.has(s.key)) points.push(...(s.outline ?? []));
     for (const row of s.rows ?? []) for (const seat of row.seats) if (seat && seats.has(seat.id)) points.push([seat.x, seat.y]);

@@ -3,7 +3,7 @@
 // 0 is to the right, 90 below.
 
 import { median, round, rounded, turn } from "./points.js";
-import { alongLine, arcLine, ellipseLine, lineThrough, sideOf } from "./lines.js";
+import { alongLine, arcLine, ellipseLine, lineOf, lineThrough, sideOf } from "./lines.js";
 
 export { arcLine, ellipseLine, lineThrough, roundedRectangleLine } from "./lines.js";
 
@@ -291,11 +291,7 @@ function partOf(line, from, to, aside) {
   const points = [ends[0], ...inner.map((i) => ({ at: line.points[i], normal: line.normals[i] })), ends[1]].map(({ at, normal }) => [
     at[0] + normal[0] * aside, at[1] + normal[1] * aside,
   ]);
-  const lengths = [0];
-  for (let i = 1; i < points.length; i++) {
-    lengths.push(lengths[i - 1] + Math.hypot(points[i][0] - points[i - 1][0], points[i][1] - points[i - 1][1]));
-  }
-  return { points, lengths, length: lengths.at(-1), normals: points.map(() => [0, 0]), isClosed: false };
+  return lineOf(/** @type {Point[]} */ (points));
 }
 
 /**
