@@ -21,6 +21,7 @@ const leading = 1.25;
 const longest = 18; // of a line, in its letters' size
 
 const meets = (a, b) => a.x1 >= b.x0 && a.x0 <= b.x1 && a.y1 >= b.y0 && a.y0 <= b.y1;
+/** @param {number} v @param {number[]} range */
 const within = (v, [from, to]) => Math.min(Math.max(v, from), to);
 
 /** drawShape draws a stage, an area or a wall. view has `x(x)`, `y(y)`, `ratio` and `colors`. */

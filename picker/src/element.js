@@ -5,17 +5,19 @@ import { Cart } from "./cart.js";
 import { el, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Hall, accessible, companion, restricted } from "./hall.js";
+import { languageOf, wordsOf } from "./language.js";
 import { SeatList } from "./list.js";
 import { free, taken } from "./painter.js";
 import { SeatMap } from "./map.js";
 import { Panel } from "./panel.js";
+import { rowName } from "./rows.js";
 import { Sale, saleText } from "./sale.js";
 import { Seats } from "./seats.js";
 import { css } from "./style.js";
 import { colorsOf } from "./theme.js";
 import { WaitingBox, keyOf } from "./waiting.js";
 import { Waitlist, takesEntries } from "./waitlist.js";
-import { words as english } from "./words.js";
+import { words as english } from "./words/en.js";
 
 /** @import { BestOptions, HoldfastSeatsError, HoldfastSeatsEventDetails, Lock, Price, Selected, SelectedPlaces, SelectedSeat, Token, WaitlistEntry, Words } from "./types.js" */
 
@@ -45,7 +47,7 @@ const numbers = new Set(); // of the maps on the page
  * @attr {boolean} paying - nothing can be chosen or given up while the shop is paid. The element sets and removes it too
  * @attr {string} prices - JSON, by category key: numbers (see `currency`) or texts
  * @attr {string} currency - such as EUR, for prices that are numbers
- * @attr {string} lang - the language of prices; without it, the browser's
+ * @attr {string} lang - the language of texts, dates and prices; without it, the page's or the browser's
  * @attr {"light" | "dark"} theme - without it, the browser's
  *
  * @fires {CustomEvent<HoldfastSeatsEventDetails["ready"]>} ready - the map is drawn; `seats` leaves standing places out
@@ -91,7 +93,10 @@ const numbers = new Set(); // of the maps on the page
 export class HoldfastSeats extends HTMLElement {
   static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "paying", "theme", "lang"];
 
-  #words = english;
+  #language = "en";
+  #table = english; // the texts of the language
+  #own = {}; // the page's
+  #words = english; // both
   #token = undefined; // until the page sets it
   #prices = undefined;
   #parts = undefined; // the parts of the map, while an event is shown
@@ -134,13 +139,14 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   /**
-   * words are the texts. Words that are set replace the English ones; see words.js for all of them.
+   * words are the texts. Words that are set replace those of the language; see words/en.js for all of them.
    * @type {Words}
    */
   get words() { return this.#words; }
   /** @param {Partial<Words>} words */
   set words(words) {
-    this.#words = { ...english, ...words };
+    this.#own = words;
+    this.#mix();
     this.#reload();
   }
 
@@ -334,7 +340,7 @@ export class HoldfastSeats extends HTMLElement {
 
   attributeChangedCallback(name, before, after) {
     if (before === after || !this.isConnected) return;
-    if (name === "prices" || name === "currency" || name === "lang") {
+    if (name === "prices" || name === "currency") {
       this.#money = undefined;
       this.#parts?.list?.all();
       this.#showAll();
@@ -370,10 +376,27 @@ export class HoldfastSeats extends HTMLElement {
     p.map.stop();
   }
 
+  #mix() { this.#words = { ...this.#table, ...this.#own }; }
+
+  // #speak learns the language of the element. Nothing is shown in another one while its texts load.
+  async #speak(signal) {
+    const language = languageOf(this);
+    const found = wordsOf(language);
+    const table = found instanceof Promise ? await found : found;
+    if (signal.aborted) return;
+    [this.#language, this.#table, this.#money] = [language, table, undefined];
+    this.#mix();
+    const spoken = table === english && Object.keys(this.#own).length === 0 ? "en" : language; // English, if it has no texts
+    this.root.lang = this.live.lang = spoken;
+  }
+
   async #show(signal) {
     const id = this.getAttribute("event");
     if (!id) return this.root.replaceChildren();
     this.root.setAttribute("aria-busy", "true");
+    this.root.replaceChildren();
+    await this.#speak(signal);
+    if (signal.aborted) return undefined;
     this.root.replaceChildren(el("p", { className: "soft", textContent: this.words.loading }));
     if (this.#token === undefined && this.#named === undefined) return undefined; // without both it would be refused; the token loads
     const api = new Api(this.getAttribute("src") ?? "", this.token);
@@ -679,7 +702,7 @@ export class HoldfastSeats extends HTMLElement {
     const { hall, cart, seats, map } = this.#parts;
     const w = this.words;
     const [section, row, category] = [hall.section(i), hall.row(i), hall.categories[hall.category[i]]];
-    const name = w.seat({ section: section.name, row: rowName(row), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
+    const name = w.seat({ section: section.name, row: rowName(row.label), label: hall.labels[i], category: category.name, price: this.#price(hall.category[i]) });
     const kind = hall.kind[i];
     const marks = [kind & accessible && w.accessible, kind & companion && w.companion, kind & restricted && w.restricted, hall.notes.get(i)].filter(Boolean);
     const isTaken = seats.taken[i] === 1 && !cart.isMine(i);
@@ -729,7 +752,7 @@ export class HoldfastSeats extends HTMLElement {
     if (this.#money === undefined) {
       const currency = this.getAttribute("currency");
       try {
-        this.#money = new Intl.NumberFormat(this.lang || undefined, currency ? { style: "currency", currency } : {});
+        this.#money = new Intl.NumberFormat(this.#language, currency ? { style: "currency", currency } : {});
       } catch { // no such currency or language
         this.#money = new Intl.NumberFormat();
       }
@@ -762,7 +785,7 @@ export class HoldfastSeats extends HTMLElement {
   #rowsOf(list) {
     const { hall } = this.#parts;
     return Object.values(Object.groupBy(list, (i) => hall.rowOf[i]))
-      .map((row) => ({ section: hall.section(row[0]).name, row: rowName(hall.row(row[0])), labels: row.map((i) => hall.labels[i]) }));
+      .map((row) => ({ section: hall.section(row[0]).name, row: rowName(hall.row(row[0]).label), labels: row.map((i) => hall.labels[i]) }));
   }
 
   // #singles are the seats that choosing a seat would leave single.
@@ -816,7 +839,7 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   // #closed is the text for an event that is not on sale; undefined while it is.
-  #closed({ api, event }) { return saleText(event, api.now(), this.words, this.lang); }
+  #closed({ api, event }) { return saleText(event, api.now(), this.words, this.#language); }
 
   #saleChanged(parts, now, before) {
     if (now !== "open") this.#say(this.#closed(parts), "sale");
@@ -892,8 +915,6 @@ export class HoldfastSeats extends HTMLElement {
    */
   #tell(type, detail) { this.dispatchEvent(new CustomEvent(type, { detail, bubbles: type !== "error", composed: true })); }
 }
-
-const rowName = (row) => row.label.replace(/^row\s+/i, "");
 
 const priceOf = (prices, key) => (Object.hasOwn(prices, key) ? prices[key] : undefined);
 

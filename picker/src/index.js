@@ -17,6 +17,6 @@ export { blocked, free, sold, taken } from "./painter.js";
 export { colorsOf } from "./theme.js";
 export { WaitingBox } from "./waiting.js";
 export { Waitlist, takesEntries } from "./waitlist.js";
-export { words } from "./words.js";
+export { words } from "./words/en.js";
 
 if (!customElements.get("holdfast-seats")) customElements.define("holdfast-seats", HoldfastSeats);

@@ -2,6 +2,7 @@
 // grid with one stop of the Tab key, in which the arrow keys move.
 
 import { el, setText } from "./dom.js";
+import { rowName } from "./rows.js";
 
 const rowsAtOnce = 30;
 
@@ -74,7 +75,7 @@ export class SeatList {
     for (const row of rows) {
       const seats = el("span", { className: "seats", role: "presentation" });
       for (let i = row.first; i < row.end; i++) seats.append(el("span", { role: "gridcell" }, this.#seat(i)));
-      grid.append(el("div", { className: "row", role: "row" }, el("span", { className: "label", role: "rowheader", textContent: this.words.row(row.label) }), seats));
+      grid.append(el("div", { className: "row", role: "row" }, el("span", { className: "label", role: "rowheader", textContent: this.words.row(rowName(row.label)) }), seats));
     }
     if (from === 0) this.#stopAt(grid, grid.querySelector("button"));
     const next = from + rows.length;

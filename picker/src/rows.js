@@ -5,6 +5,9 @@ import { Grid } from "./grid.js";
 const from = 11; // pixels between two seats, from which on they are written
 const least = 9; // pixels of their letters
 
+/** rowName is a row's label without the word for a row, which some plans have in it: each language has its own. */
+export const rowName = (label) => label.replace(/^(row|reihe|rang|fila|fileira|rij|rząd)\s+/i, "");
+
 /** rowLabelSize is the size of their letters at a scale; 0: they are not written. */
 export function rowLabelSize({ hall, ratio }, { scale }) {
   const apart = hall.spacing * scale;
@@ -23,7 +26,7 @@ export function rowLabels(hall) {
       if (hall.grid.nearest(x, y, 0.95 * hall.spacing) >= 0) return;
       xs.push(x);
       ys.push(y);
-      labels.push({ text: row.label.replace(/^row\s+/i, ""), section: row.section });
+      labels.push({ text: rowName(row.label), section: row.section });
     };
     put(row.first, Math.min(row.first + 1, row.end - 1));
     if (row.end - row.first > 1) put(row.end - 1, row.end - 2);

@@ -45,7 +45,7 @@ export type Price = number | string;
 export type Token = string | (() => string | Promise<string>);
 
 /** The texts of the map. */
-export type Words = typeof import("./words.js").words;
+export type Words = typeof import("./words/en.js").words;
 
 /** A lock as the server answers it. */
 export interface Lock {

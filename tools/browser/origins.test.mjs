@@ -184,6 +184,10 @@ test("a page of a listed origin embeds the seat map with a customer's token", as
   await map.evaluate((e) => e.best(2));
   const [lock] = await map.evaluate((e) => e.locks);
   assert.deepEqual([lock.seats, lock.userId], [2, user.id]);
+  await map.evaluate((e) => e.setAttribute("lang", "nl"));
+  await map.getByRole("heading", { name: "Uw plaatsen" }).waitFor(); // a file of the other origin, too
+  await map.evaluate((e) => e.removeAttribute("lang"));
+  await map.getByRole("heading", { name: "Your seats" }).waitFor();
   const other = await holdfast.user("secret-key-of-ops");
   await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: other.id, seatIds: ["A-1-1"] }, "secret-key-of-ops");
   await page.waitForFunction(() => {

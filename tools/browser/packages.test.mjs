@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHmac, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { extname, join } from "node:path";
@@ -75,7 +75,16 @@ before(async () => {
 
 test("the packages are laid out as bundlers expect, and the module is small", async () => {
   for (const packed of [seats, seatsReact]) await tool("publint", "run", packed, "--strict");
-  assert.ok(gzipSync(readFileSync(join(project, "node_modules/@holdfast/seats/dist/holdfast-seats.js"))).length <= 40_000);
+  const dist = join(project, "node_modules/@holdfast/seats/dist");
+  assert.ok(gzipSync(readFileSync(join(dist, "holdfast-seats.js"))).length <= 40_000);
+  // What it loads when it is needed has all of its code: no further request follows.
+  const parts = readdirSync(join(dist, "holdfast-seats")).filter((name) => name.endsWith(".js"));
+  assert.ok(parts.length > 0);
+  for (const name of parts) {
+    const code = readFileSync(join(dist, "holdfast-seats", name), "utf8");
+    assert.doesNotMatch(code, /\bimport\b/, name);
+    assert.ok(gzipSync(code).length <= 4000, name);
+  }
 });
 
 test("the custom elements manifest has what the README documents, and nothing else", () => {
@@ -207,11 +216,12 @@ const give = (page, token) => page.locator("holdfast-seats").evaluate((e, value)
 test("the README's page, bundled by Vite, shows the map and holds a seat", async () => {
   const [, page] = codeOf("picker/README.md", "html");
   mkdirSync(join(project, "vite"));
-  write("vite/index.html", `<!doctype html><html lang="en"><title>Shop</title>${real(page)}</html>`);
+  write("vite/index.html", `<!doctype html><html lang="fr"><title>Shop</title>${real(page)}</html>`);
   await tool("vite", "build", "vite", "--base", "/vite/dist/", "--logLevel", "warn");
   const opened = await open(browser, `${origin}/vite/dist/`);
   await give(opened, tokenOf("vite"));
-  await usable(opened, "vite", "A-1-1");
+  const map = await usable(opened, "vite", "A-1-1");
+  assert.equal(await map.getByRole("heading").first().textContent(), "Vos places");
 });
 
 test("a module, bundled by esbuild, shows the map and holds a seat", async () => {
@@ -223,6 +233,7 @@ map.setAttribute("src", "${holdfast.url}");
 map.setAttribute("event", "${event.id}");
 map.token = async () => "${tokenOf("esbuild")}";
 map.title = version;
+map.lang = "pl";
 map.told = [];
 document.body.append(map);
 `);
@@ -230,6 +241,7 @@ document.body.append(map);
   await tool("esbuild", "esbuild/shop.js", "--bundle", "--format=esm", "--minify", "--outfile=esbuild/bundle.js", "--log-level=warning");
   const page = await open(browser, `${origin}/esbuild/`);
   const map = await usable(page, "esbuild", "A-1-3");
+  assert.equal(await map.getByRole("heading").first().textContent(), "Państwa miejsca");
   assert.equal(await map.getAttribute("title"), JSON.parse(read("picker/package.json")).version);
 });
 

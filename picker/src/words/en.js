@@ -1,6 +1,7 @@
-// The texts of the picker. A page may give other words: `element.words = {...}`.
+// The texts of the map, in English. Each other file of this folder has the same words in another language, and imports nothing: it
+// is loaded when it is needed. A page may give words of its own: `element.words = {...}`.
 
-const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+const plural = (n, one, other) => `${n.toLocaleString("en")} ${n === 1 ? one : other}`;
 
 export const words = {
   map: "Seat map",
@@ -96,4 +97,8 @@ export const words = {
   noEvent: "There is no such event.",
   loading: "Loading the seat map …",
   legend: "Legend",
+  legendHint: "Choose categories to look at their seats only.",
+  filtered: (category) => `${category} is not among the categories chosen in the legend.`,
+  notSelectable: "not available to you",
+  viewFrom: "View from here",
 };
