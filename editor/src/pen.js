@@ -1,5 +1,7 @@
 // Draws above the plan: positions are the plan's, widths are pixels.
 
+import { contrast, mix } from "../../picker/src/color.js";
+
 /** Pen draws on the canvas of a board, between begin and end. */
 export class Pen {
   #ring = { size: 0, color: "", picture: undefined };
@@ -58,11 +60,12 @@ export class Pen {
       c.moveTo(0, Math.round(this.y(y)) + 0.5);
       c.lineTo(camera.width, Math.round(this.y(y)) + 0.5);
     }
-    c.strokeStyle = this.colors.line;
-    c.globalAlpha = 0.3;
+    const { background, line } = this.colors;
+    c.strokeStyle = mix(background, line, 0.5);
     c.lineWidth = 1;
+    c.globalCompositeOperation = contrast(background, "#000000") > contrast(background, "#ffffff") ? "darken" : "lighten"; // behind the seats
     c.stroke();
-    c.globalAlpha = 1;
+    c.globalCompositeOperation = "source-over";
   }
 
   /** rings marks seats of the hall. One picture of a ring serves for all: thousands may be selected. */

@@ -42,6 +42,7 @@ export class Toolbox {
   choose(name) {
     const tool = this.tools[name];
     this.board.cursor = undefined;
+    if (this.drawing.tool !== tool) this.drawing.options.section = "";
     if (name !== "select" && name !== "pan" && name !== "picture" && this.drawing.tool !== tool) this.drawing.select([]);
     this.drawing.setTool(tool);
     this.board.setCursor();

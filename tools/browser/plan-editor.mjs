@@ -31,3 +31,6 @@ export async function drag(page, from, to, steps = 4) {
   await page.mouse.move(...await at(page, ...to), { steps });
   await page.mouse.up();
 }
+
+/** choose takes a tool. */
+export const choose = (page, name) => editorOf(page).getByRole("toolbar", { name: "Tools" }).getByRole("button", { name, exact: true }).click();

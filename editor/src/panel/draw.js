@@ -23,7 +23,7 @@ export class DrawTab {
     const others = refs.filter((ref) => ref.includes(":"));
     const what = refs.length === 0 ? "" : others.length === refs.length && refs.length === 1 ? refs[0] : others.length === refs.length ? "things" : refs.length - others.length === 1 ? "seat" : "seats";
     const tool = drawing.tool?.name ?? "";
-    return `${tool}|${toolbox.rows.canChange ? toolbox.rows.last.merge : ""}|${what}`;
+    return `${tool}|${toolbox.rows.canChange && refs.length > 0 ? toolbox.rows.last.merge : ""}|${what}`;
   }
 
   changed() {

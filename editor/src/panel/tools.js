@@ -1,7 +1,7 @@
 // The forms of the tools: what the next thing that is drawn is like, and the numbers of what was drawn last.
 
 import { Form, button } from "../fields.js";
-import { numberingForm } from "./numbering.js";
+import { numberingForm, usual } from "./numbering.js";
 
 /** toolForms are those of the tool in use. */
 export function toolForms(context) {
@@ -9,7 +9,7 @@ export function toolForms(context) {
   const { tool } = drawing;
   const { rows } = toolbox;
   const forms = [];
-  if (rows.canChange) forms.push(...drawnForms(context));
+  if (rows.canChange && drawing.selection.size > 0) forms.push(...drawnForms(context));
   else if (["block", "row", "curve", "table", "seat"].includes(tool?.name)) forms.push(newRowsForm(context, tool));
   if (tool?.name === "area") forms.push(categoryForm(context));
   if (tool?.name === "icon") forms.push(iconForm(context));
@@ -93,7 +93,7 @@ function drawnForms(context) {
   } else if (shape.spacing !== undefined) {
     form.number(words.spacing, () => rows.last.shape.spacing, (spacing) => set({ spacing }), { min: 0.1, max: 100, step: 0.05 });
   }
-  return [form, numberingForm(context, { read: () => rows.last.numbering, write: (numbering) => rows.change({ numbering }) })];
+  return [form, numberingForm(context, { read: () => rows.last.numbering ?? (last.isNew ? usual : { seats: usual.seats }), write: (numbering) => rows.change({ numbering }) })];
 }
 
 const numbersOf = (text) => text.split(/[,;\s]+/).map(Number).filter((n) => n > 0);

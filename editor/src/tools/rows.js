@@ -14,7 +14,7 @@ const newMerge = () => `drawn ${drawn += 1}`;
 export class Rows {
   constructor(drawing, words) {
     Object.assign(this, { drawing, words });
-    this.last = undefined; // {base, plan, shape, section, numbering, merge, name, adjacency}
+    this.last = undefined; // {base, plan, name, make, shape, adjacency, isNew, section, key, numbering, category, merge}
   }
 
   /** canChange reports whether what was drawn last is still as it was drawn. */
@@ -28,6 +28,7 @@ export class Rows {
     const into = isNew ? { name: this.#newName(plan), category: drawing.category, floor: drawing.floor || undefined } : { key: section.key };
     this.last = { base: plan, name, make, shape, adjacency, isNew, section: into, numbering: undefined, category: drawing.category, merge: newMerge() };
     this.#build();
+    if (name !== "block") drawing.set({ section: this.last.key }); // single rows and tables make one section, a block is one
   }
 
   #newName(plan) {
@@ -60,6 +61,7 @@ export class Rows {
       plan = addSection(plan, last.section);
       key = plan.sections.at(-1).key;
     }
+    last.key = key;
     const before = sectionByKey(plan, key).rows.length;
     plan = addRows(plan, key, last.make(last.shape), { adjacency: last.adjacency, category: last.category });
     const idsOf = (p) => sectionByKey(p, key).rows.slice(before).flatMap((row) => row.seats.filter(Boolean).map((seat) => seat.id));
@@ -90,7 +92,7 @@ export class BlockTool {
     Object.assign(this, { board, drawing, words, rows });
   }
 
-  get hint() { return this.rows.canChange ? this.words.hints.blockDrawn : this.words.hints.block; }
+  get hint() { return this.rows.canChange ? this.words.hints.drawn : this.words.hints.block; }
 
   #sized(shape) {
     const { spacing, rowSpacing } = this.drawing.options;
@@ -233,7 +235,6 @@ export class TableTool {
   click(at) {
     this.board.preview = [];
     this.rows.draw("table", tableOf, this.#at(at), "ALL");
-    this.drawing.set({ section: this.drawing.options.section || this.drawing.plan.sections.at(-1).key }); // tables are one section, unless asked
   }
 
   drop(at) { this.click(at); }

@@ -20,7 +20,6 @@ export class SeatTool {
     else {
       rows.draw("seat", ({ points }) => [points], { points: [[x, y]] });
       this.#last = rows.last;
-      this.drawing.set({ section: this.drawing.section?.key ?? this.drawing.plan.sections.at(-1).key });
     }
   }
 

@@ -1,0 +1,129 @@
+// The tools of the plan editor: each draws what it is for, and the panel changes it.
+
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { Holdfast, browse, expectNoErrors, screenshot, until } from "./harness.mjs";
+import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after, afterEach });
+
+const click = async (page, ...points) => { for (const p of points) await page.mouse.click(...await at(page, ...p)); };
+const labels = (row) => row.seats.map((s) => s && s.label);
+
+async function newPlan() {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  for (let i = 0; i < 2; i++) await editorOf(page).getByRole("button", { name: "Zoom out" }).click();
+  return page;
+}
+
+test("a block takes on its numbers while they are typed, and is one step of the history", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  await editor.getByLabel("Seats in a row").fill("12");
+  await editor.getByLabel("Curve", { exact: true }).fill("60");
+  await editor.getByLabel("Aisle after").fill("6");
+  await editor.getByLabel("Aisle after").press("Enter");
+  let [section] = (await planOf(page)).sections;
+  assert.deepEqual(section.rows.map((r) => r.key), ["A", "B", "C", "D"]);
+  assert.deepEqual(labels(section.rows[0]), ["1", "2", "3", "4", "5", "6", null, "7", "8", "9", "10", "11", "12"]);
+  assert.ok(section.rows[0].seats[0].y < -1); // its ends are nearer to the stage
+
+  await editor.getByLabel("Rows are named").selectOption("numbers");
+  await editor.getByLabel("Begin at").nth(1).selectOption("the middle: odd left, even right");
+  [section] = (await planOf(page)).sections;
+  assert.deepEqual(section.rows.map((r) => r.key), ["1", "2", "3", "4"]);
+  assert.deepEqual(labels(section.rows[0]), ["11", "9", "7", "5", "3", "1", null, "2", "4", "6", "8", "10", "12"]);
+  assert.match(await editor.locator(".preview").innerText(), /1: 11 9 7 5 3 1 – 2 4 6 8 10 12/);
+  await editor.getByRole("button", { name: "Undo" }).click();
+  assert.deepEqual((await planOf(page)).sections, []);
+  expectNoErrors(page);
+});
+
+test("rows, curves, tables, single seats and standing areas are drawn", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Row");
+  await drag(page, [-8, 0], [-3, 0]);
+  await drag(page, [-8, 1], [-3, 1]);
+  await choose(page, "Curved row");
+  await click(page, [0, 0], [3, 1], [6, 0]);
+  await page.keyboard.press("Enter");
+  await choose(page, "Table");
+  await click(page, [-6, 6], [0, 6]);
+  await editor.getByLabel("Seats", { exact: true }).fill("6");
+  await choose(page, "Single seat");
+  await click(page, [6, 6], [7, 6], [9, 6]);
+  await choose(page, "Standing area");
+  await drag(page, [-8, 10], [8, 13]);
+  await editor.getByLabel("Places").fill("250");
+  const { sections } = await planOf(page);
+  assert.deepEqual(sections.map((s) => s.rows?.map((r) => r.seats.length) ?? s.capacity), [[6, 6], [7], [8, 6], [3], 250]);
+  assert.deepEqual(sections[2].rows.map((r) => r.adjacency), ["ALL", "ALL"]);
+  assert.deepEqual(sections[0].rows.map((r) => r.key), ["A", "B"]);
+  assert.deepEqual(sections[4].outline, [[-8, 10], [8, 10], [8, 13], [-8, 13]]);
+  await page.keyboard.press("Escape");
+  await screenshot(page, "plan-editor-tools");
+  expectNoErrors(page);
+});
+
+test("a stage, walls, texts and symbols are drawn, selected, changed and removed; the best view is set", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Stage");
+  await drag(page, [-6, -4], [6, -1]);
+  await editor.getByRole("textbox", { name: "Text" }).fill("Orchestra");
+  await editor.getByRole("textbox", { name: "Text" }).press("Enter");
+  await choose(page, "Wall");
+  await click(page, [-9, -6], [9, -6], [9, 2]);
+  await page.keyboard.press("Enter");
+  await choose(page, "Text");
+  await click(page, [0, 8]);
+  await editor.getByRole("textbox", { name: "Text" }).fill("Balcony above");
+  await editor.getByRole("textbox", { name: "Text" }).press("Enter");
+  await choose(page, "Symbol");
+  await editor.getByRole("combobox", { name: "Symbol" }).selectOption("Toilets");
+  await click(page, [7, 7]);
+  await choose(page, "Best view");
+  await click(page, [0, -1]);
+  const plan = await planOf(page);
+  assert.deepEqual(plan.decorations, [
+    { kind: "stage", points: [[-6, -4], [6, -4], [6, -1], [-6, -1]], text: "Orchestra" }, { kind: "wall", points: [[-9, -6], [9, -6], [9, 2]] },
+    { kind: "text", at: [0, 8], text: "Balcony above" }, { kind: "icon", at: [7, 7], icon: "toilet" },
+  ]);
+  assert.deepEqual(plan.focalPoint, { x: 0, y: -1 });
+  await screenshot(page, "plan-editor-decorations");
+
+  await choose(page, "Select");
+  await click(page, [0, -3]);
+  await drag(page, [6, -1], [8, 0]); // a corner
+  assert.deepEqual((await planOf(page)).decorations[0].points[2], [8, 0]);
+  await drag(page, [0, -3], [0, -4]);
+  assert.deepEqual((await planOf(page)).decorations[0].points[0], [-6, -5]);
+  await click(page, [9, 0]);
+  await page.keyboard.press("Delete");
+  assert.deepEqual((await planOf(page)).decorations.map((d) => d.kind), ["stage", "text", "icon"]);
+  expectNoErrors(page);
+});
+
+test("a picture lies over the plan, and gets its scale by two points", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Floor plan picture");
+  const picture = await page.screenshot({ clip: { x: 0, y: 0, width: 400, height: 200 } });
+  const chosen = page.waitForEvent("filechooser");
+  await editor.getByRole("button", { name: "Choose a picture" }).click();
+  await (await chosen).setFiles({ name: "hall.png", mimeType: "image/png", buffer: picture });
+  await until("the picture is there", () => editor.evaluate((e) => e.board.picture !== undefined));
+  await editor.getByRole("button", { name: "Set the scale" }).click();
+  await click(page, [-5, 0], [5, 0]);
+  await editor.getByLabel("Length between").fill("11");
+  const before = await editor.evaluate((e) => e.board.picture.width);
+  await editor.getByRole("button", { name: "Use this length" }).click();
+  assert.ok(Math.abs(await editor.evaluate((e) => e.board.picture.width) / before - 2) < 0.05); // 11 m are 20 seats of 0.55 m, not 10
+  assert.equal(JSON.stringify(await planOf(page)).includes("picture"), false);
+  await screenshot(page, "plan-editor-picture");
+  expectNoErrors(page);
+});
