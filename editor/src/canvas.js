@@ -138,6 +138,7 @@ export class Board {
     pen.begin();
     if (this.picture !== undefined) pen.image(this.picture);
     if (this.drawing.options.showsGrid) pen.grid(this.drawing.options.grid);
+    if (this.drawing.plan.focalPoint !== undefined) pen.target(this.drawing.plan.focalPoint);
     this.#ghost?.draw(pen);
     if (this.#ghost === undefined) pen.rings(this.selected);
     pen.dots(this.preview);

@@ -24,7 +24,7 @@ let sheet;
  * @attr {string} src - address of the Holdfast server; without it, the page's origin
  * @attr {"light" | "dark"} theme - without it, the browser's
  *
- * @fires {CustomEvent<{ plan: object }>} changed - the plan has changed
+ * @fires {Event} changed - the plan has changed: `plan` has it
  * @fires {CustomEvent<{ plan: object }>} save - the user wants the plan to be stored; it is as POST /api/seating-plans takes it
  */
 export class HoldfastPlanEditor extends HTMLElement {
@@ -159,7 +159,7 @@ export class HoldfastPlanEditor extends HTMLElement {
     if (this.#plan === plan) return;
     this.#plan = plan;
     this.files.changed();
-    this.dispatchEvent(new CustomEvent("changed", { detail: { plan: this.plan } }));
+    this.dispatchEvent(new Event("changed"));
   }
 
   /** showState says above the drawing whether it is kept. @private */

@@ -156,6 +156,18 @@ export class Pen {
     c.stroke();
   }
 
+  /** target is what the audience looks at. */
+  target({ x, y }) {
+    const { c } = this;
+    c.beginPath();
+    c.arc(this.x(x), this.y(y), 8, 0, 2 * Math.PI);
+    c.moveTo(this.x(x) + 2, this.y(y));
+    c.arc(this.x(x), this.y(y), 2, 0, 2 * Math.PI);
+    c.strokeStyle = this.colors.mine;
+    c.lineWidth = 2.5;
+    c.stroke();
+  }
+
   /** label is a text next to a point. */
   label(x, y, text, { dx = 14, dy = -18 } = {}) {
     const { c, board: { camera } } = this;

@@ -27,10 +27,10 @@ export function hall(seats) {
   };
 }
 
-const at = (list, share) => list[Math.min(list.length - 1, Math.floor(list.length * share))];
+export const at = (list, share) => list[Math.min(list.length - 1, Math.floor(list.length * share))];
 
 // frames are the times that the main thread has worked, from one frame to the next, in ms.
-function frames(events) {
+export function frames(events) {
   const main = events.find((e) => e.name === "thread_name" && e.args.name === "CrRendererMain" && events.some((o) => o.pid === e.pid && o.name === "FireAnimationFrame"));
   const ours = events.filter((e) => e.pid === main.pid && e.tid === main.tid);
   const starts = ours.filter((e) => e.name === "FireAnimationFrame").map((e) => e.ts).sort((a, b) => a - b);
@@ -45,7 +45,7 @@ function frames(events) {
   return busy.sort((a, b) => a - b);
 }
 
-async function trace(page, work) {
+export async function trace(page, work) {
   const client = await page.context().newCDPSession(page);
   const events = [];
   client.on("Tracing.dataCollected", ({ value }) => events.push(...value));
