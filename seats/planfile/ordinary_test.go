@@ -87,6 +87,6 @@ func compareGolden(t *testing.T, path, got string) {
 		}
 	}
 	if want, err := os.ReadFile(path); err != nil || got != string(want) {
-		t.Errorf("%s: %v\n%s", path, err, got)
+		t.Errorf("%s: %v\n%.10000s", path, err, got)
 	}
 }
