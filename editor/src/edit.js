@@ -3,7 +3,7 @@
 
 import { addRows, addSection, keyOf, mapList, mapRow, mapRows, mapSeats, mapSections, removeSeats, rowName, seatID, successor, takenIn } from "./plan.js";
 import { boxOf, middleOf, rounded, turn } from "./points.js";
-import { decorationRef, partsOf, pointsOf, unitsOf, withoutDecorations } from "./select.js";
+import { decorationRef, partsOf, pointsOf, sectionRef, unitsOf, withoutDecorations } from "./select.js";
 import { around } from "./shapes.js";
 
 export * from "./properties.js";
@@ -166,16 +166,22 @@ export function remove(plan, selection) {
  */
 
 /**
+ * @typedef {"rows" | "sections"} As what copies of all seats of a section become: rows of it, or sections. Without it, a section that is selected as such,
+ *   or has other rows than tables, is copied as a section.
+ */
+
+/**
  * copy is what is selected, for paste: now, later, or in another plan.
  * @param {Plan} plan
  * @param {Selection} selection
+ * @param {{ as?: As }} [options]
  * @returns {Clip}
  */
-export function copy(plan, selection) {
+export function copy(plan, selection, { as } = {}) {
   const { seats, sections, decorations } = partsOf(plan, selection);
   const clip = { sections: [], decorations: [...decorations].map((i) => plan.decorations[i]) };
   for (const s of plan.sections) {
-    const isWhole = sections.has(s.key);
+    const isWhole = sections.has(s.key) && (!s.rows || (as ?? copiesAs(s, selection)) === "sections");
     const rows = (s.rows ?? []).flatMap((row) => {
       if (isWhole) return [row];
       const first = row.seats.findIndex((seat) => seat && seats.has(seat.id));
@@ -189,6 +195,8 @@ export function copy(plan, selection) {
   }
   return clip;
 }
+
+const copiesAs = (s, selection) => (!selection.has(sectionRef(s.key)) && s.rows.every((row) => row.adjacency === "ALL") ? "rows" : "sections");
 
 /**
  * paste adds a copy. A whole section becomes a new one, with the next name (Block 102 after Block 101); other rows get into the section that they are from, with the
@@ -251,17 +259,29 @@ function freeName(name, taken) {
   return free;
 }
 
-/** duplicate adds a copy of what is selected, moved. @param {Plan} plan @param {Selection} selection @returns {Plan} */
-export const duplicate = (plan, selection, dx, dy) => paste(plan, copy(plan, selection), ([x, y]) => [x + dx, y + dy]);
+/**
+ * duplicate adds a copy of what is selected, moved.
+ * @param {Plan} plan
+ * @param {Selection} selection
+ * @param {number} dx
+ * @param {number} dy
+ * @param {{ as?: As }} [options]
+ * @returns {Plan}
+ */
+export const duplicate = (plan, selection, dx, dy, options) => paste(plan, copy(plan, selection, options), ([x, y]) => [x + dx, y + dy]);
 
 /**
  * repeat adds n copies along a line, each moved by dx and dy from the one before it.
  * @param {Plan} plan
  * @param {Selection} selection
+ * @param {number} n
+ * @param {number} dx
+ * @param {number} dy
+ * @param {{ as?: As }} [options]
  * @returns {Plan}
  */
-export function repeat(plan, selection, n, dx, dy) {
-  const clip = copy(plan, selection);
+export function repeat(plan, selection, n, dx, dy, options) {
+  const clip = copy(plan, selection, options);
   return times(plan, n, (changed, i) => paste(changed, clip, ([x, y]) => [x + i * dx, y + i * dy]));
 }
 
@@ -272,11 +292,11 @@ export function repeat(plan, selection, n, dx, dy) {
  * @param {number} n
  * @param {number} degrees
  * @param {Point} at
- * @param {{ upright?: boolean }} [options] upright: the copies are not turned, as tables in a ring
+ * @param {{ upright?: boolean, as?: As }} [options] upright: the copies are not turned, as tables in a ring
  * @returns {Plan}
  */
-export function repeatAround(plan, selection, n, degrees, at, { upright = false } = {}) {
-  const clip = copy(plan, selection);
+export function repeatAround(plan, selection, n, degrees, at, { upright = false, as } = {}) {
+  const clip = copy(plan, selection, { as });
   const middle = middleOf(pointsOf(plan, selection));
   return times(plan, n, (changed, i) => {
     const [mx, my] = turn(middle, i * degrees, at);
@@ -296,9 +316,12 @@ function times(plan, n, fn) {
  * @param {Selection} selection
  * @param {"x" | "y"} axis
  * @param {number} at where the mirror is
+ * @param {{ as?: As }} [options]
  * @returns {Plan}
  */
-export const mirrorCopy = (plan, selection, axis, at) => paste(plan, copy(plan, selection), mirroring(axis, at), { reverse: axis === "x" });
+export function mirrorCopy(plan, selection, axis, at, options) {
+  return paste(plan, copy(plan, selection, options), mirroring(axis, at), { reverse: axis === "x" });
+}
 
 /**
  * addBlocks adds a section for each block, as fan, ring and blocksAlong of shapes.js lay them out.

@@ -273,15 +273,18 @@ export function removeSeats(plan, ids) {
   });
 }
 
-// tidy joins the gaps that a row got and drops those at its ends; null if it has no seat. The gaps that it had before stay.
+// tidy joins the gaps that a row got, and drops those at an end that lost its seat; null if the row has no seat. Other gaps stay.
 function tidy(row, before) {
   const isNew = (i) => row.seats[i] === null && before.seats[i] !== null;
   const first = row.seats.findIndex(Boolean);
   if (first < 0) return null;
   const last = row.seats.findLastIndex(Boolean);
+  const [isFirstNew, isLastNew] = [first !== before.seats.findIndex(Boolean), last !== before.seats.findLastIndex(Boolean)];
   const seats = row.seats.filter((seat, i) => {
+    if (i < first) return !isFirstNew;
+    if (i > last) return !isLastNew;
     if (seat !== null || !isNew(i)) return true;
-    return row.adjacency !== "ALL" && i > first && i < last && row.seats[i - 1] !== null && !(row.seats[i + 1] === null && !isNew(i + 1));
+    return row.adjacency !== "ALL" && row.seats[i - 1] !== null && !(row.seats[i + 1] === null && !isNew(i + 1));
   });
   return { ...row, seats };
 }

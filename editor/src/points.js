@@ -44,6 +44,22 @@ export function middleOf(points) {
   return box ? [(box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2] : [0, 0];
 }
 
+/**
+ * circleThrough is the circle through the ends and the middle of points; undefined if they are on a straight line, or nearly.
+ * @param {readonly (readonly number[])[]} points
+ * @returns {{ middle: [number, number], radius: number } | undefined}
+ */
+export function circleThrough(points) {
+  if (points.length < 3) return undefined;
+  const [[ax, ay], [bx, by], [cx, cy]] = [points[0], points[points.length >> 1], points.at(-1)];
+  const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
+  const chord = Math.hypot(cx - ax, cy - ay);
+  if (Math.abs(area) < 0.0025 * chord * chord) return undefined;
+  const [b, c] = [(bx - ax) ** 2 + (by - ay) ** 2, (cx - ax) ** 2 + (cy - ay) ** 2];
+  const [x, y] = [((cy - ay) * b - (by - ay) * c) / (2 * area), ((bx - ax) * c - (cx - ax) * b) / (2 * area)];
+  return { middle: [ax + x, ay + y], radius: Math.hypot(x, y) };
+}
+
 /** median of numbers; undefined without any. */
 export function median(numbers) {
   return numbers.length === 0 ? undefined : numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];

@@ -1,7 +1,7 @@
 // Commands that change rows: their gaps, their seats and the order of both.
 
 import { addSection, find, keyOf, mapRow, mapRows, mapSections, rowName, seatID, sectionByKey, successor, takenIn } from "./plan.js";
-import { distance, median, middleOf, round, rounded } from "./points.js";
+import { circleThrough, distance, median, middleOf, rounded, turn } from "./points.js";
 import { partsOf, rowsIn } from "./select.js";
 import { measure, reshape } from "./shapes.js";
 
@@ -59,14 +59,29 @@ export function removeGap(plan, id, side = "after", width = 0) {
   });
 }
 
-// shifted moves the seats from a place on along the direction in which the row goes there.
+// shifted moves the seats from a place on along the row: on its circle if it is curved.
 function shifted(row, from, by) {
-  const before = row.seats.slice(0, from).findLast(Boolean);
-  const after = row.seats.slice(from).find(Boolean);
+  const before = pointOf(row.seats.slice(0, from).findLast(Boolean));
+  const after = pointOf(row.seats.slice(from).find(Boolean));
   if (by === 0 || !before || !after) return row.seats;
-  const length = distance(pointOf(before), pointOf(after)) || 1;
-  const [dx, dy] = [((after.x - before.x) / length) * by, ((after.y - before.y) / length) * by];
-  return row.seats.map((seat, i) => (seat && i >= from ? { ...seat, x: round(seat.x + dx), y: round(seat.y + dy) } : seat));
+  const to = sliding(row, before, after, by);
+  return row.seats.map((seat, i) => {
+    if (seat === null || i < from) return seat;
+    const [x, y] = rounded(to(pointOf(seat)));
+    return { ...seat, x, y };
+  });
+}
+
+function sliding(row, [ax, ay], [bx, by], length) {
+  const circle = circleThrough(row.seats.filter(Boolean).map(pointOf));
+  if (!circle) {
+    const step = length / (Math.hypot(bx - ax, by - ay) || 1);
+    return ([x, y]) => [x + (bx - ax) * step, y + (by - ay) * step];
+  }
+  const [cx, cy] = circle.middle;
+  const side = Math.sign((ax - cx) * (by - cy) - (ay - cy) * (bx - cx));
+  const degrees = ((side * length) / circle.radius / Math.PI) * 180;
+  return (point) => turn(point, degrees, circle.middle);
 }
 
 /**

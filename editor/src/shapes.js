@@ -42,7 +42,7 @@ export function block({
     const wide = width + 2 * k * Math.abs(rowSpacing) * Math.tan((fan * Math.PI) / 360);
     const n = bounded(Array.isArray(seats) ? seats[k] ?? front : Math.floor(wide / spacing + 1e-9) + 1, mostSeats);
     const offsets = places(n, spacing, aisles, aisle);
-    return offsets.map((u) => (u === null ? null : onRow({ curvature, rowSpacing, skew, rotation, at }, k, u)));
+    return offsets.map((u) => (u === null ? null : rounded(onRow({ curvature, rowSpacing, skew, rotation, at }, k, u))));
   });
 }
 
@@ -78,7 +78,7 @@ function onRow({ curvature, rowSpacing, skew, rotation, at }, k, u) {
     }
   }
   const [x, y] = turn(point, rotation);
-  return rounded([at[0] + x, at[1] + y]);
+  return /** @type {Point} */ ([at[0] + x, at[1] + y]);
 }
 
 /**
@@ -89,7 +89,11 @@ export function measure(rows) {
   const drawn = rows.map((row) => row.filter(Boolean)).filter((row) => row.length > 0);
   const steps = rows.flatMap(neighbours);
   const spacing = median(steps) ?? 1;
-  const direction = drawn.reduce(([x, y], row) => [x + row.at(-1)[0] - row[0][0], y + row.at(-1)[1] - row[0][1]], [0, 0]);
+  const chords = drawn.map((row) => [row.at(-1)[0] - row[0][0], row.at(-1)[1] - row[0][1]]);
+  const longest = Math.max(0, ...chords.map((c) => Math.hypot(...c)));
+  // In a curved block with a skew, each row is turned a little more, so the front row says most; unless it is short.
+  const isFrontLong = chords.length > 0 && Math.hypot(...chords[0]) > 0.3 * longest;
+  const direction = isFrontLong ? chords[0] : chords.reduce(([x, y], c) => [x + c[0], y + c[1]], [0, 0]);
   const isPoint = Math.hypot(...direction) < 1e-9;
   const rotation = isPoint ? 0 : (Math.atan2(direction[1], direction[0]) * 180) / Math.PI;
   const level = drawn.map((row) => row.map((p) => turn(p, -rotation)));
@@ -97,11 +101,10 @@ export function measure(rows) {
   const middles = level.map((row, i) => middleOfRow(row, bends[i]));
   const apart = middles.slice(1).map((m, i) => m[1] - middles[i][1]);
   const rowSpacing = median(apart.filter((d) => Math.abs(d) > 1e-9)) ?? spacing;
-  const k = bends.findIndex((b) => b !== 0);
-  const radius = k < 0 ? 0 : 1 / bends[k] - k * rowSpacing;
-  const skew = middles.length > 1 ? (middles.at(-1)[0] - middles[0][0]) / (middles.length - 1) : 0;
+  const radius = median(bends.flatMap((bend, k) => (bend === 0 ? [] : [1 / bend - k * rowSpacing]))) ?? 0;
+  const skew = median(middles.flatMap((m, i) => middles.slice(0, i).map((before, j) => (m[0] - before[0]) / (i - j)))) ?? 0; // of all pairs
   return {
-    spacing: round(spacing), rowSpacing: round(rowSpacing), curvature: k < 0 || radius === 0 ? 0 : 1 / radius, skew: round(skew),
+    spacing: round(spacing), rowSpacing: round(rowSpacing), curvature: radius === 0 ? 0 : 1 / radius, skew: round(skew),
     rotation: Math.round(rotation * 1e4) / 1e4, at: rounded(turn(middles[0] ?? [0, 0], rotation)),
   };
 }
@@ -133,7 +136,7 @@ function middleOfRow(row, bend) {
 
 /**
  * reshape lays out rows that exist with other options of block. What is not given stays as measure finds it; aisles keep their width in
- * seats.
+ * seats. A spacing and a curvature make rows even; else seats keep how far they are from where measure expects them.
  * @param {Places[]} rows
  * @param {{ spacing?: number, rowSpacing?: number, curvature?: number, skew?: number, rotation?: number, at?: Point }} options
  * @returns {Places[]}
@@ -164,7 +167,15 @@ export function reshape(rows, options) {
       return at;
     });
     const aside = middle - now.skew * k;
-    return offsets.map((u) => (u === null ? null : onRow(to, k, (u - at / 2 + aside) * factor)));
+    return offsets.map((u, place) => {
+      if (u === null) return null;
+      const along = u - at / 2 + aside;
+      const [x, y] = onRow(to, k, along * factor);
+      if (isEven) return rounded([x, y]);
+      const [wasX, wasY] = onRow(now, k, along);
+      const [dx, dy] = turn([row[place][0] - wasX, row[place][1] - wasY], to.rotation - now.rotation);
+      return rounded([x + dx, y + dy]);
+    });
   });
 }
 
@@ -251,10 +262,12 @@ export function rectangularTable({ sides, spacing = 1, at = [0, 0], rotation = 0
  * @property {number} blocks how many
  * @property {number[]} [widths] of the blocks, against each other; they are equally wide without
  * @property {number} rows of each block
- * @property {number} [seats] of each row; as many as there is room for without
+ * @property {number | number[]} [seats] of each row; as many as there is room for without
  * @property {number} [spacing]
  * @property {number} [rowSpacing]
  * @property {number} [aisle] between two blocks, from seat to seat
+ * @property {number[]} [aisles] within each block, as those of block
+ * @property {number} [gap] how wide an aisle within a block is, more than neighbours are from each other
  */
 
 /**
@@ -263,7 +276,7 @@ export function rectangularTable({ sides, spacing = 1, at = [0, 0], rotation = 0
  * @param {Blocks} options
  * @returns {Places[][]} rows of each block; seats go from left to right for people who look at the line
  */
-export function blocksAlong(line, { blocks, widths = [], rows, seats, spacing = 1, rowSpacing = 1, aisle = 2 * spacing }) {
+export function blocksAlong(line, { blocks, widths = [], rows, seats, spacing = 1, rowSpacing = 1, aisle = 2 * spacing, aisles = [], gap = spacing }) {
   const count = bounded(blocks, mostRows);
   const shares = Array.from({ length: count }, (_, i) => widths[i] ?? 1);
   const total = shares.reduce((a, b) => a + b, 0);
@@ -273,11 +286,9 @@ export function blocksAlong(line, { blocks, widths = [], rows, seats, spacing = 
     const to = from + (share / total) * line.length;
     const block = Array.from({ length: bounded(rows, mostRows) }, (_, k) => {
       const part = partOf(line, from, to, side * k * rowSpacing);
-      const room = part.length - aisle;
-      const n = bounded(seats ?? Math.floor(room / spacing + 1e-6) + 1, mostSeats);
-      const start = (part.length - (n - 1) * spacing) / 2;
-      const points = Array.from({ length: n }, (_, i) => rounded(alongLine(part, start + i * spacing).at));
-      return side > 0 ? points : points.reverse();
+      const room = part.length - aisle - aisles.length * gap;
+      const n = bounded((Array.isArray(seats) ? seats[k] : seats) ?? Math.floor(room / spacing + 1e-6) + 1, mostSeats);
+      return places(n, spacing, aisles, gap).map((u) => (u === null ? null : rounded(alongLine(part, part.length / 2 + side * u).at)));
     });
     from = to;
     return block;
