@@ -54,7 +54,7 @@ export function circleThrough(points) {
   const [[ax, ay], [bx, by], [cx, cy]] = [points[0], points[points.length >> 1], points.at(-1)];
   const area = (bx - ax) * (cy - ay) - (by - ay) * (cx - ax);
   const chord = Math.hypot(cx - ax, cy - ay);
-  if (Math.abs(area) < 0.0025 * chord * chord) return undefined;
+  if (Math.abs(area) <= 0.0025 * chord * chord) return undefined;
   const [b, c] = [(bx - ax) ** 2 + (by - ay) ** 2, (cx - ax) ** 2 + (cy - ay) ** 2];
   const [x, y] = [((cy - ay) * b - (by - ay) * c) / (2 * area), ((bx - ax) * c - (cx - ax) * b) / (2 * area)];
   return { middle: [ax + x, ay + y], radius: Math.hypot(x, y) };
