@@ -1,8 +1,6 @@
 // The draft: what is being drawn is kept in the browser, so that a reload loses nothing but the drag in hand. A draft belongs to a
 // document that the page names, such as "new"; one tab at a time may store it.
 
-import { toServer } from "./plan.js";
-
 const database = "holdfast-plan-editor";
 const delay = 400; // ms after a change, until it is stored
 
@@ -37,9 +35,8 @@ export class Draft {
     const draft = await read(this.#document).catch(() => undefined);
     if (draft === undefined) return;
     this.#isOpening = true;
-    drawing.open(draft.plan);
+    drawing.open(draft.plan, { isNew: true });
     drawing.kept = new Set(draft.kept);
-    drawing.history.forgetSaved?.();
     this.#isOpening = false;
     if (draft.picture !== undefined) await this.#showPicture(draft.picture);
     this.board.whole();
@@ -100,7 +97,7 @@ export class Draft {
     await this.#lock({ ifAvailable: true });
     const draft = await read(from).catch(() => undefined);
     if (draft !== undefined) {
-      this.editor.drawing.open(draft.plan);
+      this.editor.drawing.open(draft.plan, { isNew: true });
       this.editor.drawing.kept = new Set(draft.kept);
     }
   }
@@ -133,7 +130,7 @@ export class Draft {
     const { plan } = drawing;
     const picture = this.board.picture && { ...this.board.picture, image: undefined };
     try {
-      await write({ document: this.#document, plan: toServer(plan), kept: [...drawing.kept], time: Date.now(), picture });
+      await write({ document: this.#document, plan, kept: [...drawing.kept], time: Date.now(), picture });
       this.isStored = drawing.plan === plan;
       this.on.stored(true);
     } catch {

@@ -20,7 +20,10 @@ export class Files {
 
   /** says shows a message above the drawing, with choices as pairs of a text and what it does. */
   says(text, ...choices) {
-    const close = () => { this.notice.hidden = true; };
+    const close = () => {
+      this.notice.hidden = true;
+      this.board.node.focus({ preventScroll: true });
+    };
     this.notice.replaceChildren(el("p", { textContent: text }), ...choices.map(([name, work]) => button(name, () => {
       close();
       work();

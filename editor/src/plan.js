@@ -39,6 +39,7 @@ export function emptyPlan(name = "", category = "Standard") {
  */
 export function fromServer(plan) {
   const written = /** @type {Plan} */ (pick(plan, ["name", "categories", "focalPoint"]));
+  written.name ??= "";
   written.categories = (plan.categories ?? []).map((c) => pick(c, ["key", "name", "color"]));
   written.sections = (plan.sections ?? []).map(writeOut);
   written.decorations = (plan.decorations ?? []).map((d) => pick(d, ["kind", "points", "at", "text", "icon", "floor"]));

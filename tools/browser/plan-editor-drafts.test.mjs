@@ -1,0 +1,122 @@
+// Drafts of the plan editor, which the browser keeps, and files.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, afterEach, test } from "node:test";
+import { Holdfast, browse, expectNoErrors, until } from "./harness.mjs";
+import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after, afterEach });
+
+const url = `${holdfast.url}/console#/new-plan`;
+const isReady = (page) => until("the editor is there", () => editorOf(page).evaluate((e) => e.board?.camera.width > 1));
+const isStored = (page) => until("the draft is stored", () => editorOf(page).evaluate((e) => e.files.isStored));
+const seats = async (page) => (await editorOf(page).evaluate((e) => e.totalSeats));
+
+async function drawBlock(page, from, to) {
+  await choose(page, "Block of seats");
+  await drag(page, from, to);
+}
+
+test("a reload in the middle of a drag loses the drag alone; a discarded draft is gone", async () => {
+  const page = await openEditor(browser, url);
+  await drawBlock(page, [-5, 0], [4, 4]);
+  await choose(page, "Floor plan picture");
+  const chosen = page.waitForEvent("filechooser");
+  await editorOf(page).getByRole("button", { name: "Choose a picture" }).click();
+  await (await chosen).setFiles({ name: "hall.png", mimeType: "image/png", buffer: await page.screenshot({ clip: { x: 0, y: 0, width: 100, height: 50 } }) });
+  await until("the picture is there", () => editorOf(page).evaluate((e) => e.board.picture !== undefined));
+  await isStored(page);
+  const drawn = await planOf(page);
+  await choose(page, "Select");
+  await page.keyboard.press("Control+a");
+  await page.mouse.move(...await at(page, 0, 0));
+  await page.mouse.down();
+  await page.mouse.move(...await at(page, 3, 3), { steps: 3 });
+  await page.reload();
+  await isReady(page);
+  await until("the draft is back", async () => (await seats(page)) === 50);
+  assert.deepEqual(await planOf(page), drawn);
+  await until("the picture is back", () => editorOf(page).evaluate((e) => e.board.picture?.image.width === 100));
+  await editorOf(page).getByRole("button", { name: "Discard it" }).click();
+  await until("it is gone", async () => (await seats(page)) === 0);
+  await page.reload();
+  await isReady(page);
+  await page.waitForLoadState("networkidle");
+  assert.equal(await seats(page), 0);
+  expectNoErrors(page);
+});
+
+test("a draft that is open in another tab is taken over, and goes on there", async () => {
+  const first = await openEditor(browser, url);
+  await drawBlock(first, [-5, 0], [4, 4]);
+  await isStored(first);
+  const second = await first.context().newPage();
+  await second.goto(url);
+  await isReady(second);
+  const notice = editorOf(second).getByRole("alert");
+  await notice.getByText("open in another tab").waitFor();
+  assert.equal(await seats(second), 0);
+  await notice.getByRole("button", { name: "Continue here" }).click();
+  await until("the draft is here", async () => (await seats(second)) === 50);
+  await editorOf(first).getByRole("alert").getByText("goes on in another tab").waitFor();
+  await drawBlock(second, [-5, 6], [4, 6]);
+  await isStored(second);
+  await second.reload();
+  await isReady(second);
+  await until("the draft is back", async () => (await seats(second)) === 60);
+  await drawBlock(first, [-5, 6], [4, 8]); // is stored no more
+  await first.close();
+  await second.reload();
+  await isReady(second);
+  await until("the draft is as it was", async () => (await seats(second)) === 60);
+});
+
+test("a copy of a draft that is open in another tab does not change the draft", async () => {
+  const first = await openEditor(browser, url);
+  await drawBlock(first, [-5, 0], [4, 4]);
+  await isStored(first);
+  const second = await first.context().newPage();
+  await second.goto(url);
+  await isReady(second);
+  await editorOf(second).getByRole("button", { name: "Open a copy" }).click();
+  await until("the copy is here", async () => (await seats(second)) === 50);
+  await second.keyboard.press("Control+a");
+  await editorOf(second).getByRole("button", { name: "Delete" }).click();
+  assert.equal(await seats(second), 0);
+  await first.reload();
+  await isReady(first);
+  await until("the draft is as it was", async () => (await seats(first)) === 50);
+});
+
+test("a plan is saved as a file and opened from it; other formats are read by the server", async () => {
+  const page = await openEditor(browser, url);
+  const editor = editorOf(page);
+  await drawBlock(page, [-5, 0], [4, 4]);
+  const plan = await planOf(page);
+  const download = page.waitForEvent("download");
+  await editor.getByRole("button", { name: "File" }).click();
+  await editor.getByRole("button", { name: "Save as a file" }).click();
+  const file = await download;
+  const text = await readFile(await file.path());
+  assert.deepEqual(JSON.parse(text), plan);
+
+  const openFile = async (name, buffer) => {
+    const chosen = page.waitForEvent("filechooser");
+    await editor.getByRole("button", { name: "File" }).click();
+    await editor.getByRole("button", { name: "Open a file" }).click();
+    await (await chosen).setFiles({ name, mimeType: "application/octet-stream", buffer });
+  };
+  await openFile("Small hall.csv", Buffer.from("section,row,seat,category\nStalls,A,1,Best\nStalls,A,2,Best\nStalls,B,1,Best\n"));
+  await editor.getByText("Opened Small hall.csv").waitFor();
+  assert.equal(await seats(page), 3);
+  assert.equal((await planOf(page)).name, "Small hall");
+  await openFile("plan.json", text);
+  await editor.getByText("Opened plan.json").waitFor();
+  assert.deepEqual(await planOf(page), plan);
+  await openFile("bad.csv", Buffer.from("nothing"));
+  await editor.getByText("can't be opened").waitFor();
+  assert.deepEqual(await planOf(page), plan);
+  expectNoErrors(page);
+});
