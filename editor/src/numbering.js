@@ -28,10 +28,11 @@ import { rowsIn } from "./select.js";
  * @property {"right" | "left" | "plan"} [direction] to the right or to the left for people who look at the focal point, or in the plan's order
  * @property {"line" | "sides"} [scheme] sides: odd numbers on one side of the middle and even ones on the other, both from the middle on
  * @property {"left" | "right"} [odd] the side of the odd numbers
- * @property {"gap" | "count"} [middle] where the middle of sides is: the gap that is next to the middle (without one, by count), or half of the seats
+ * @property {"gap" | "count"} [middle] where the middle of sides is: the only gap, or one that is next to half of the seats; without such a gap, or by
+ *   count, half of the seats
  * @property {boolean} [gaps] gaps take numbers too
- * @property {"row" | "rows" | "blocks"} [over] where numbers go on: in each row alone, from row to row of a section, or over
- *   rows of several sections that are next to each other, as a continental row has aisles
+ * @property {"row" | "rows" | "blocks"} [over] where numbers go on: in each row alone, from row to row of a section, or from section to section
+ *   over the rows with the same label, as in a long row with aisles
  *
  * @typedef {Series & SeatOptions} SeatNumbers
  */
@@ -102,7 +103,7 @@ export function renumber(plan, selection, options, kept = new Set()) {
   const parts = rowsIn(plan, selection);
   if (parts.length === 0) return plan;
   const rowLabels = options.rows ? labelsOfRows(plan, parts, options.rows) : new Map();
-  const seatLabels = options.seats ? labelsOfSeats(plan, parts, options.seats, options.rows?.order) : new Map();
+  const seatLabels = options.seats ? labelsOfSeats(plan, parts, options.seats, options.rows?.order, rowLabels) : new Map();
   const touched = new Set(parts.map((p) => p.row));
   const labelled = mapSections(plan, (s) => mapRows(s, (row) => {
     if (!touched.has(row)) return row;
@@ -177,25 +178,25 @@ function grouped(list, keyOfItem) {
 
 // labelsOfSeats are labels by ID. A run is what is numbered in one go: seats, and null for gaps, from left to right.
 /** @returns {Map<string, string>} */
-function labelsOfSeats(plan, parts, seats, order = "front") {
+function labelsOfSeats(plan, parts, seats, order = "front", rowLabels = new Map()) {
   const { over = "row", scheme = "line" } = seats;
   const found = new Map();
-  for (const run of runsOf(plan, parts, over, order, seats.direction ?? "right")) {
+  const labelOf = (part) => rowLabels.get(part.row) ?? part.row.label;
+  for (const run of runsOf(plan, parts, over, order, seats.direction ?? "right", labelOf)) {
     if (scheme === "sides") sides(run, seats, found);
     else line(run, seats, found);
   }
   return found;
 }
 
-function runsOf(plan, parts, over, order, direction) {
+function runsOf(plan, parts, over, order, direction, labelOf) {
   const runOf = ({ row, selected }) => oriented(plan, row, new Set(selected), direction);
   const byRow = new Map(parts.map((p) => [p.row, p]));
-  const bySection = [...grouped(parts, (p) => p.section).values()].map((group) => ordered(plan, group.map((p) => p.row), order).map((row) => byRow.get(row)));
-  if (over === "rows") return bySection.map((group) => group.flatMap(runOf));
+  if (over === "rows") {
+    return [...grouped(parts, (p) => p.section).values()].map((group) => ordered(plan, group.map((p) => p.row), order).flatMap((row) => runOf(byRow.get(row))));
+  }
   if (over !== "blocks") return parts.map(runOf);
-  const most = Math.max(...bySection.map((group) => group.length));
-  return Array.from({ length: most }, (_, rank) => {
-    const level = bySection.flatMap((group) => (group[rank] ? [group[rank]] : []));
+  return [...grouped(parts, labelOf).values()].map((level) => {
     const at = level.map((p) => ({ p, middle: middleOf(p.selected.map((seat) => [seat.x, seat.y])) }));
     const right = rightOf(plan, middleOf(at.map(({ middle }) => middle)));
     const sign = direction === "left" ? -1 : 1;
@@ -247,19 +248,22 @@ function sides(run, { from = 1, odd = "left", middle = "gap", direction = "right
 
 // middleOfRun is the index at which the right half begins.
 function middleOfRun(row, middle, odd) {
-  const seats = row.filter(Boolean).length;
-  const half = odd === "left" ? Math.ceil(seats / 2) : Math.floor(seats / 2);
-  let [best, least, n] = [-1, Infinity, 0];
-  let byCount = row.length;
-  for (let i = 0; i < row.length; i++) {
-    if (row[i] === null) {
-      if (middle === "gap" && Math.abs(n - seats / 2) < least) [best, least] = [i, Math.abs(n - seats / 2)];
-      continue;
-    }
-    if (n === half) byCount = Math.min(byCount, i);
-    n++;
+  const all = row.filter(Boolean).length;
+  const gaps = [];
+  const after = []; // how many seats are before each index
+  let n = 0;
+  row.forEach((seat, i) => {
+    after.push(n);
+    if (seat !== null) n++;
+    else if (n > 0 && n < all && row[i - 1] !== null) gaps.push({ i, far: Math.abs(n - all / 2) });
+  });
+  if (middle === "gap" && gaps.length > 0) {
+    const nearest = gaps.reduce((a, b) => (b.far < a.far ? b : a));
+    if (gaps.length === 1 || nearest.far <= 1) return nearest.i;
   }
-  return best >= 0 ? best : byCount;
+  const half = odd === "left" ? Math.ceil(all / 2) : Math.floor(all / 2);
+  const at = row.findIndex((seat, i) => seat !== null && after[i] === half);
+  return at < 0 ? row.length : at;
 }
 
 /**

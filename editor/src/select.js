@@ -118,8 +118,8 @@ export function added(before, after) {
 }
 
 /**
- * follow is a selection after a command that gave seats other IDs, such as renumber, or removed something: a seat whose ID is gone is the one
- * in its place.
+ * follow is a selection after a command, or after its undoing. Where seats get other IDs, as renumber does, an ID may be that of another seat than
+ * before: a seat that stands where it stood is the same one.
  * @param {Plan} before
  * @param {Plan} after
  * @param {Selection} selection
@@ -129,10 +129,9 @@ export function follow(before, after, selection) {
   const followed = new Set();
   for (const ref of selection) {
     const { seat, section, decoration } = /** @type {any} */ (parseRef(ref));
-    if (seat !== undefined && !find(after, seat)) {
-      const at = find(before, seat);
-      const there = at && after.sections[at.sectionIndex]?.rows?.[at.rowIndex]?.seats[at.place];
-      if (there && !find(before, there.id)) followed.add(there.id);
+    if (seat !== undefined) {
+      const id = idAfter(before, after, seat);
+      if (id !== undefined) followed.add(id);
     } else if (section !== undefined) {
       if (after.sections.some((s) => s.key === section)) followed.add(ref);
     } else if (decoration === undefined || after.decorations[decoration]) {
@@ -140,6 +139,16 @@ export function follow(before, after, selection) {
     }
   }
   return followed;
+}
+
+function idAfter(before, after, id) {
+  const [was, is] = [find(before, id), find(after, id)];
+  if (!was) return is && id;
+  const stands = (seat) => seat && seat.x === was.seat.x && seat.y === was.seat.y;
+  if (stands(is?.seat)) return id;
+  const there = after.sections[was.sectionIndex]?.rows?.[was.rowIndex]?.seats[was.place];
+  if (there?.id !== id && stands(there)) return there.id;
+  return is && id;
 }
 
 /**

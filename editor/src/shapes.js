@@ -111,10 +111,16 @@ export function measure(rows) {
 
 const neighbours = (row) => row.flatMap((p, i) => (p && row[i - 1] ? [Math.hypot(p[0] - row[i - 1][0], p[1] - row[i - 1][1])] : []));
 
-// bendOf is 1 / radius of the circle through the ends and the middle of a row: above 0 if the ends are above the middle; 0 if it is straight.
+// bendOf is 1 / radius of the circle through the ends of a row and a seat between them: above 0 if the ends are above the middle; 0 if it is
+// straight. Of three such seats, one may have been moved by hand.
 function bendOf(row) {
   if (row.length < 3) return 0;
-  const [a, b, c] = [row[0], row[Math.floor(row.length / 2)], row.at(-1)];
+  const last = row.length - 1;
+  const between = [Math.floor(last / 2), Math.ceil(last / 4), Math.floor((3 * last) / 4)];
+  return median(between.map((i) => bendThrough(row[0], row[i], row[last])));
+}
+
+function bendThrough(a, b, c) {
   const area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0]);
   const d = (p, q) => Math.hypot(p[0] - q[0], p[1] - q[1]);
   const sides = d(a, b) * d(b, c) * d(a, c);
