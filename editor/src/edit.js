@@ -3,7 +3,7 @@
 
 import { addRows, addSection, keyOf, mapList, mapRow, mapRows, mapSeats, mapSections, removeSeats, rowName, seatID, successor, takenIn } from "./plan.js";
 import { boxOf, middleOf, rounded, turn } from "./points.js";
-import { decorationRef, partsOf, pointsOf, sectionRef, unitsOf, withoutDecorations } from "./select.js";
+import { partsOf, pointsOf, sectionRef, unitsOf, withoutDecorations } from "./select.js";
 import { around } from "./shapes.js";
 
 export * from "./properties.js";
@@ -372,5 +372,3 @@ export function setDecoration(plan, index, changes) {
   return decorations === plan.decorations ? plan : { ...plan, decorations };
 }
 
-/** decorationAt is the reference of the last decoration, which addDecoration made. @param {Plan} plan */
-export const lastDecoration = (plan) => decorationRef(plan.decorations.length - 1);
