@@ -204,6 +204,16 @@ test("decorations are added, changed and removed", () => {
   assert.deepEqual(edit.remove(plan, ids("decoration:0")).decorations, [{ kind: "wall", points: [[0, 0], [1, 1]] }]);
 });
 
+test("a selection is followed: what is gone is left out", () => {
+  let plan = edit.addDecoration(hall(block({ rows: 1, seats: 2 }), block({ rows: 1, seats: 1, at: [9, 0] })), { kind: "icon", at: [0, 0], icon: "bar" });
+  plan = edit.setFocalPoint(plan, [0, 0]);
+  const selected = edit.everything(plan);
+  assert.deepEqual(edit.follow(plan, plan, selected), selected);
+  const after = edit.remove(plan, ids("decoration:0", "Block-1-A-1", "section:Block-2"));
+  assert.deepEqual(edit.follow(plan, after, selected), ids("section:Block-1", "Block-1-A-2", "focal:"));
+  assert.deepEqual(edit.partsOf(after, selected), { seats: ids("Block-1-A-2"), sections: ids("Block-1"), decorations: new Set(), focal: true });
+});
+
 test("a row is found by a seat, after each command", () => {
   let plan = hall(block({ rows: 30, seats: 30 }));
   for (let i = 0; i < 5; i++) plan = edit.move(plan, ids("Block-1-C-7"), 0, 0.25);

@@ -64,6 +64,12 @@ test("a block is measured as it was made, and laid out again where it was", () =
   }
 });
 
+test("the direction of rows behind a short front row is that of the longer ones", () => {
+  const found = shapes.measure(shapes.block({ rows: 5, seats: [1, 9, 10, 11, 12], rotation: 60, at: [3, 3] }));
+  assert.ok(Math.abs(found.rotation - 60) < 0.1, JSON.stringify(found));
+  near(found.at, [3, 3]);
+});
+
 test("rows that were moved by hand keep that when their distance changes, and lose it when they are made even", () => {
   const rows = shapes.block({ rows: 3, seats: 5 });
   rows[1][2] = [0.1, 1.2];
