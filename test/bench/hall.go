@@ -210,12 +210,14 @@ func (e *env) hallOpener(ctx context.Context, variant string) (open func() (hold
 		return func() (holdfast.ID, error) { return e.createEvent(ctx, hallSeats) }, nil
 	}
 	plan, _, err := e.Plans.Create(ctx, hallPlan(), holdfast.CreationKey{})
-	return func() (holdfast.ID, error) {
-		event, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{
-			Name: "Event", EventDate: mongodb.SystemTime().UTC(), Seating: holdfast.Seating{PlanID: plan.ID},
-		})
-		return event.ID, err
-	}, err
+	return func() (holdfast.ID, error) { return e.createSeated(ctx, plan.ID) }, err
+}
+
+func (e *env) createSeated(ctx context.Context, plan holdfast.ID) (holdfast.ID, error) {
+	event, err := e.Seats.CreateEvent(ctx, holdfast.NewEvent{
+		Name: "Event", EventDate: mongodb.SystemTime().UTC(), Seating: holdfast.Seating{PlanID: plan},
+	})
+	return event.ID, err
 }
 
 // createHall creates an event in the hall.

@@ -29,6 +29,7 @@ type settings struct {
 	binDir      string // has the API's binary
 	mongoURI    string
 	postgresURL string // empty if PostgreSQL is not installed
+	pretix      string // a virtual environment with pretix; empty: it is not measured
 	against     string // the checkout or binary of another revision
 	pairs       int
 	soakTime    time.Duration // 0: the scenarios are measured
@@ -79,6 +80,7 @@ func parseFlags() (s settings, err error) {
 	flag.StringVar(&s.against, "against", "", "compare this build with another one: a checkout of another revision, "+
 		"or its bench binary with the api binary in the same folder")
 	flag.IntVar(&s.pairs, "pairs", 7, "with -against: counted pairs of measurements of each row")
+	flag.StringVar(&s.pretix, "pretix", "", "virtual environment with pretix, to measure it too; scripts/compare-pretix makes one")
 	flag.DurationVar(&s.soakTime, "soak", 0,
 		"only load a deployment with a steady mix of customers, at half the best rate, for so long, such as 60m")
 	flag.Parse()

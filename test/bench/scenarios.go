@@ -44,6 +44,7 @@ var scenarios = []scenario{
 	{"seated-best", "1 to 4 best available seats of halls that are sold to 95 %", seatedBest},
 	{"seated-front-row", "256 clients request the same eight seats, which are taken", frontRow},
 	{"seated-processes", "three API processes sell seats of one hall, 256 clients in all", seatedProcesses},
+	{"pretix", "customers put tickets of one event into carts of pretix; clients lock as many seats", withPretix},
 	{"seat-listeners", "2,000 locks a second of a hall of 60,000 seats while clients listen to its map", withSeatListeners},
 }
 
