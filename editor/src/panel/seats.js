@@ -4,6 +4,7 @@ import {
   align, distribute, measureRows, mirror, moveToSection, partsOf, reshapeRows, rotate, rowsIn, sectionRef, setRows, setSeats, wholeRows,
 } from "../edit.js";
 import { Form, button } from "../fields.js";
+import { copiesForm } from "./copies.js";
 import { numberingForm, renumbered } from "./numbering.js";
 import { rowButtons } from "./rows.js";
 
@@ -73,7 +74,7 @@ export function seatsForm(context) {
     }));
     forms.push(shapeForm(context, summary));
   }
-  forms.push(arrangeForm(context, summary));
+  forms.push(arrangeForm(context, summary), copiesForm(context));
   return forms;
 }
 

@@ -1,6 +1,7 @@
 // The forms of the tools: what the next thing that is drawn is like, and the numbers of what was drawn last.
 
 import { Form, button } from "../fields.js";
+import { blocksForm } from "./blocks.js";
 import { numberingForm, usual } from "./numbering.js";
 
 /** toolForms are those of the tool in use. */
@@ -11,6 +12,7 @@ export function toolForms(context) {
   const forms = [];
   if (rows.canChange && drawing.selection.size > 0) forms.push(...drawnForms(context));
   else if (["block", "row", "curve", "table", "seat"].includes(tool?.name)) forms.push(newRowsForm(context, tool));
+  if (tool?.name === "block" && !(rows.canChange && drawing.selection.size > 0)) forms.push(blocksForm(context));
   if (tool?.name === "area") forms.push(categoryForm(context));
   if (tool?.name === "icon") forms.push(iconForm(context));
   if (tool?.name === "focal") forms.push(focalForm(context));

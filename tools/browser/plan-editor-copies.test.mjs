@@ -1,0 +1,67 @@
+// The plan editor draws many blocks at once, and copies in a line, around a point and as in a mirror.
+
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { Holdfast, browse, expectNoErrors, screenshot } from "./harness.mjs";
+import { at, choose, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after, afterEach });
+
+test("a fan of blocks and a ring are drawn at once, and take on other numbers while they are typed", async () => {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await editor.getByRole("button", { name: "Draw the blocks" }).click();
+  let plan = await planOf(page);
+  assert.deepEqual(plan.sections.map((s) => [s.name, s.rows.length]), [["Block 1", 10], ["Block 2", 10], ["Block 3", 10]]);
+  await editor.getByLabel("Blocks", { exact: true }).fill("5");
+  await editor.getByLabel("Rows of each").fill("4");
+  plan = await planOf(page);
+  assert.deepEqual(plan.sections.map((s) => s.rows.length), [4, 4, 4, 4, 4]);
+  await editor.getByLabel("Name of the first").fill("Block 201");
+  await editor.getByLabel("Name of the first").press("Enter");
+  await editor.getByLabel("Shape").selectOption("A ring, as in a stadium");
+  plan = await planOf(page);
+  assert.deepEqual(plan.sections.map((s) => s.name), ["Block 201", "Block 202", "Block 203", "Block 204", "Block 205"]);
+  await editor.getByRole("button", { name: "Whole plan" }).click();
+  await screenshot(page, "plan-editor-blocks");
+  await editor.getByRole("button", { name: "Undo" }).click();
+  assert.deepEqual((await planOf(page)).sections, [], "all of it is one step");
+  expectNoErrors(page);
+});
+
+test("a table becomes a ring of tables, and a block a line of blocks and its mirror image", async () => {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  const editor = editorOf(page);
+  for (let i = 0; i < 3; i++) await editor.getByRole("button", { name: "Zoom out" }).click();
+  await choose(page, "Table");
+  await page.mouse.click(...await at(page, 0, 5));
+  await editor.getByLabel("How many").fill("5");
+  await editor.getByLabel("Each turned by (°)").fill("60");
+  await editor.getByLabel("Around y").fill("0");
+  await editor.getByLabel("Keep them upright, as tables").check();
+  await editor.getByRole("button", { name: "Copy around" }).click();
+  let { sections } = await planOf(page);
+  assert.deepEqual(sections.map((s) => s.rows.length), [6]);
+  assert.equal(await editor.evaluate((e) => e.drawing.selection.size), 48);
+
+  await editor.getByRole("button", { name: "Delete", exact: true }).click();
+  await choose(page, "Block of seats");
+  await page.mouse.click(...await at(page, -12, 4));
+  await editor.getByRole("button", { name: "Place at the cross" }).click();
+  await editor.getByLabel("How many").fill("2");
+  await editor.getByLabel("Each to the right by").fill("0");
+  await editor.getByLabel("Each down by").fill("12");
+  await editor.getByRole("button", { name: "Copy in a line" }).click();
+  await editor.getByLabel("Around x").fill("0");
+  await editor.getByRole("button", { name: "Mirror image ↔" }).click();
+  ({ sections } = await planOf(page));
+  assert.equal(sections.length, 6);
+  assert.equal(new Set(sections.map((s) => s.name)).size, 6);
+  const xs = sections.map((s) => s.rows[0].seats.map((seat) => seat.x));
+  assert.deepEqual(xs[3], xs[0].map((x) => -x).reverse());
+  await editor.getByRole("button", { name: "Whole plan" }).click();
+  await screenshot(page, "plan-editor-copies");
+  expectNoErrors(page);
+});
