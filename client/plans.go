@@ -168,3 +168,59 @@ func (c *Client) GetSeatingPlan(ctx context.Context, id string, sections ...stri
 func (c *Client) ListSeatingPlans(ctx context.Context) iter.Seq2[SeatingPlanSummary, error] {
 	return list[SeatingPlanSummary](ctx, c, "/api/seating-plans", Filter{})
 }
+
+// PlanPreview is what is wrong with a plan, or else what it would sell first.
+type PlanPreview struct {
+	TotalSeats int64         `json:"totalSeats"` // 0 if there are problems
+	Problems   []PlanProblem `json:"problems"`   // the first 100
+	Picks      []PlanPick    `json:"picks"`      // none if there are problems
+}
+
+// PlanProblem is a problem of a plan.
+type PlanProblem struct {
+	Where string `json:"where"` // a path in the plan, such as sections[3].rows[2].seats[7].id
+	What  string `json:"what"`
+}
+
+// PlanPick is the best available seats of an empty hall.
+type PlanPick struct {
+	Seats    int      `json:"seats"`
+	SeatIDs  []string `json:"seatIds"` // empty if no section has so many seats of one category
+	Adjacent bool     `json:"adjacent"`
+}
+
+// PreviewSeatingPlan checks a plan, which is not created, and picks the best available seats of the empty hall for each number of
+// seats. The problems of a plan are in the answer, not in err. It needs a key with the scope admin.
+func (c *Client) PreviewSeatingPlan(ctx context.Context, plan SeatingPlan, seats ...int) (preview PlanPreview, err error) {
+	plan.ID, plan.CreatedAt = "", time.Time{}
+	body := struct {
+		Plan  SeatingPlan `json:"plan"`
+		Seats []int       `json:"seats"`
+	}{plan, append([]int{}, seats...)}
+	_, err = c.call(ctx, request{method: http.MethodPost, path: "/api/admin/seating-plans/preview", body: body, isPlan: true}, &preview)
+	return preview, err
+}
+
+// ExportedPlan is a plan as a file of another format.
+type ExportedPlan struct {
+	Format      string           `json:"format"`
+	File        string           `json:"file"`        // its text
+	Differences []PlanDifference `json:"differences"` // the parts of the plan that are not in the file, or differ
+}
+
+// PlanDifference is a difference between a plan and a file.
+type PlanDifference struct {
+	Kind     string   `json:"kind"` // dropped, renamed or guessed
+	What     string   `json:"what"`
+	Count    int      `json:"count"`
+	Examples []string `json:"examples"` // at most five
+}
+
+// ExportSeatingPlan writes a plan, which is not created, as csv, pretix or svg. It needs a key with the scope admin.
+func (c *Client) ExportSeatingPlan(ctx context.Context, plan SeatingPlan, format string) (file ExportedPlan, err error) {
+	plan.ID, plan.CreatedAt = "", time.Time{}
+	_, err = c.call(ctx, request{
+		method: http.MethodPost, path: "/api/admin/seating-plans/export", query: url.Values{"format": {format}}, body: plan, isPlan: true,
+	}, &file)
+	return file, err
+}

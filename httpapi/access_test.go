@@ -133,6 +133,8 @@ func routeAccess(id string) []access {
 		{"GET /api/admin/survey", admin, nil},
 		{"GET /api/admin/audit", admin, nil},
 		{"POST /api/admin/seating-plans/convert", admin, plan},
+		{"POST /api/admin/seating-plans/preview", admin, fields{"plan": plan, "seats": []int{1}}},
+		{"POST /api/admin/seating-plans/export", admin, plan},
 		{"GET /api/admin/search", admin, nil},
 		{"GET /api/admin/events/{id}", admin, nil},
 		{"GET /api/admin/events/{id}/sales", admin, nil},

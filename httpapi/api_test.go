@@ -383,7 +383,7 @@ func TestAPI_OpenAPIListsEveryRoute(t *testing.T) {
 	s := open(t)
 	a := s.call("GET", "/openapi.json", nil)
 	paths, _ := a.body["paths"].(map[string]any)
-	if a.text("openapi")[:3] != "3.1" || len(paths) != 68 {
+	if a.text("openapi")[:3] != "3.1" || len(paths) != 70 {
 		t.Errorf("OpenAPI %s with %d paths", a.text("openapi"), len(paths))
 	}
 	docs := s.want(s.call("GET", "/docs/", nil), 200, "")

@@ -85,6 +85,35 @@ func TestClient_CreatesAndReadsSeatingPlans(t *testing.T) {
 	}
 }
 
+func TestClient_PreviewsAndExportsSeatingPlans(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	ctx := t.Context()
+	preview, err := s.PreviewSeatingPlan(ctx, hall(), 1, 9)
+	if err != nil || preview.TotalSeats != 104 || len(preview.Problems) != 0 || len(preview.Picks) != 2 ||
+		!reflect.DeepEqual(preview.Picks[0], client.PlanPick{Seats: 1, SeatIDs: []string{"A-2-1"}, Adjacent: true}) ||
+		len(preview.Picks[1].SeatIDs) != 0 {
+		t.Errorf("%+v %v", preview, err)
+	}
+	wrong := hall()
+	wrong.Sections[0].Rows[0].Seats[2].ID = "x"
+	if preview, err = s.PreviewSeatingPlan(ctx, wrong); err != nil || len(preview.Problems) != 1 ||
+		preview.Problems[0].Where != "sections[0].rows[0].seats[2].id" || len(preview.Picks) != 0 {
+		t.Errorf("%+v %v", preview, err)
+	}
+	file, err := s.ExportSeatingPlan(ctx, hall(), "csv")
+	if err != nil || file.Format != "csv" || !strings.HasPrefix(file.File, "section,row,seat") || len(file.Differences) == 0 ||
+		file.Differences[0].Kind != "dropped" || file.Differences[0].Count != 1 {
+		t.Errorf("%+v %v", file, err)
+	}
+	if _, err = s.ExportSeatingPlan(ctx, wrong, "svg"); !client.Is(err, client.ValidationFailed) {
+		t.Errorf("a doubled ID: %v", err)
+	}
+	for _, err := range s.ListSeatingPlans(ctx) {
+		t.Error("a plan was created", err)
+	}
+}
+
 // A retry of a lost answer creates no second plan.
 func TestClient_CreatesOneSeatingPlanDespiteALostAnswer(t *testing.T) {
 	t.Parallel()

@@ -109,6 +109,8 @@ func (a *api) registerSeatingPlanRoutes() {
 		Metadata: map[string]any{metadataRepeats: "section"},
 	}, scopeCustomer, a.getSeatingPlan)
 	a.registerPlanConversion()
+	a.registerPlanPreview()
+	a.registerPlanExport()
 }
 
 func (a *api) createSeatingPlan(ctx context.Context, in *newSeatingPlan) (*created[seatingPlanSummaryBody], error) {
@@ -127,12 +129,8 @@ func (a *api) createSeatingPlan(ctx context.Context, in *newSeatingPlan) (*creat
 // read reads the plan and the idempotency key, and refuses invalid values in the words of
 // the other routes.
 func (b *PlanBody) read(formats huma.API) (plan holdfast.SeatingPlan, key string, err error) {
-	if len(b.text) == 0 {
-		return plan, "", newProblem(http.StatusBadRequest, codeMalformed, "request body is required")
-	}
-	var ignored any
-	if err := formats.Unmarshal(b.contentType, []byte("null"), &ignored); errors.Is(err, huma.ErrUnknownContentType) {
-		return plan, "", invalidBody(http.StatusUnsupportedMediaType, codeMediaType, err)
+	if err := b.expectJSON(formats); err != nil {
+		return plan, "", err
 	}
 	plan, key, problems, err := planfile.ReadRequest(b.text)
 	switch {
@@ -143,6 +141,18 @@ func (b *PlanBody) read(formats huma.API) (plan holdfast.SeatingPlan, key string
 	}
 	plan.Name = strings.TrimSpace(plan.Name)
 	return plan, key, nil
+}
+
+// expectJSON refuses a request without a body, or with one of another type, in the words of the other routes.
+func (b *PlanBody) expectJSON(formats huma.API) error {
+	if len(b.text) == 0 {
+		return newProblem(http.StatusBadRequest, codeMalformed, "request body is required")
+	}
+	var ignored any
+	if err := formats.Unmarshal(b.contentType, []byte("null"), &ignored); errors.Is(err, huma.ErrUnknownContentType) {
+		return invalidBody(http.StatusUnsupportedMediaType, codeMediaType, err)
+	}
+	return nil
 }
 
 // invalidBody refuses a body as a whole.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ import (
 type plansCmd struct {
 	Check  checkPlanCmd  `cmd:"" help:"Check a file with a seating plan, without a database: print its content or its problems, and draw it."`
 	Import importPlanCmd `cmd:"" help:"Create a seating plan from a file, and print its ID."`
-	Export exportPlanCmd `cmd:"" help:"Write a seating plan to a file, as import reads it."`
+	Export exportPlanCmd `cmd:"" help:"Write a seating plan to a file, as import reads it, or as a picture."`
 }
 
 // checkPlanCmd checks a file, and draws its plan.
@@ -179,7 +180,7 @@ func (i *importPlanCmd) run(ctx context.Context, s *session) (int, error) {
 type exportPlanCmd struct {
 	ID     string `arg:"" help:"ID of the plan."`
 	File   string `arg:"" optional:"" default:"-" help:"A file, or - for the standard output, which is the default."`
-	Format string `enum:",json,csv" default:"" help:"json or csv; by default what the file's name says, or else json."`
+	Format string `enum:",json,csv,pretix,svg" default:"" help:"json, csv, pretix or svg; by default what the file's name says, or else json."`
 }
 
 func (e *exportPlanCmd) run(ctx context.Context, s *session) (int, error) {
@@ -204,10 +205,20 @@ func (e *exportPlanCmd) run(ctx context.Context, s *session) (int, error) {
 }
 
 func (e *exportPlanCmd) write(s *session, plan holdfast.SeatingPlan) ([]byte, error) {
-	if e.Format == string(planfile.CSV) || e.Format == "" && strings.EqualFold(filepath.Ext(e.File), ".csv") {
+	switch cmp.Or(e.Format, strings.ToLower(strings.TrimPrefix(filepath.Ext(e.File), "."))) {
+	case string(planfile.CSV):
 		text, report := planfile.WriteCSV(plan)
 		return text, s.printReport(report)
+	case string(planfile.Pretix):
+		text, report, err := planfile.WritePretix(plan)
+		if err != nil {
+			return nil, err
+		}
+		return []byte(visibleLines(string(text))), s.printReport(report)
+	case "svg":
+		return plandrawing.SVG(plan, nil), nil
+	default:
+		text, err := planfile.WriteJSON(plan)
+		return []byte(visibleLines(string(text))), err // only texts have what is escaped: it stays the same JSON
 	}
-	text, err := planfile.WriteJSON(plan)
-	return []byte(visibleLines(string(text))), err // only texts have what is escaped: it stays the same JSON
 }

@@ -287,6 +287,38 @@ func TestPlansExport_ToATableKeepsTheCategories(t *testing.T) {
 	}
 }
 
+// The format of pretix is imported again, and a picture is the one that check draws.
+func TestPlansExport_ToOtherFormats(t *testing.T) {
+	t.Parallel()
+	env := testenv.New(t)
+	id := importPlan(t, env, "", examplePlans+"cinema.json")
+	code, text, errs := ctl(env, "", "plans", "export", id, "--format", "pretix")
+	if code != 0 || !strings.Contains(errs, "dropped: focal points: 1\n") {
+		t.Errorf("%d %s", code, errs)
+	}
+	before, err := os.ReadFile(examplePlans + "cinema.svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := strings.Count(string(before), "</title></circle>") + strings.Count(string(before), "</title></rect>")
+	if again := importPlan(t, env, text, "-"); again == id || strings.Count(text, "seat_guid") != drawn {
+		t.Errorf("%d seats, want %d", strings.Count(text, "seat_guid"), drawn)
+	}
+	path := filepath.Join(t.TempDir(), "hall.SVG")
+	if code, out, errs := ctl(env, "", "plans", "export", id, path); code != 0 || out+errs != "" {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if drawn, err := os.ReadFile(path); err != nil || string(drawn) != string(before) {
+		t.Errorf("another picture, %v", err)
+	}
+	standing := importPlan(t, env, `{"name":"P","categories":[{"key":"c","name":"C"}],"sections":[`+
+		`{"key":"A","name":"A","category":"c","capacity":5}]}`, "-")
+	code, text, errs = ctl(env, "", "plans", "export", standing, "--format", "pretix")
+	if code != 1 || text != "" || !strings.Contains(errs, "numbered seats") {
+		t.Errorf("%d %s %s", code, text, errs)
+	}
+}
+
 func TestPlansImport_OnceForEachKey(t *testing.T) {
 	t.Parallel()
 	env := testenv.New(t)

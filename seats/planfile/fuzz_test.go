@@ -2,6 +2,7 @@ package planfile
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"reflect"
 	"strings"
@@ -62,6 +63,9 @@ func FuzzJSON(f *testing.F) {
 		again, problems, err := ReadJSON(written)
 		if err != nil || len(problems) > 0 || !reflect.DeepEqual(seating.Expand(again), seating.Expand(plan)) {
 			t.Fatalf("%s: %v, %v", written, problems, err)
+		}
+		if _, _, err := WritePretix(plan); err != nil && !errors.Is(err, ErrNoNumberedSeats) {
+			t.Fatal(err)
 		}
 	})
 }

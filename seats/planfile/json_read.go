@@ -28,6 +28,69 @@ func readJSON(text []byte, isRequest bool) (plan holdfast.SeatingPlan, key strin
 		return plan, "", nil, err
 	}
 	r := &jsonReader{Reader: jsonwalk.NewReader(text, seating.MaxProblems)}
+	r.plan(&plan, func(name string) bool {
+		if !isRequest || name != "idempotencyKey" {
+			return false
+		}
+		if key = r.OptionalString(); holdfast.CheckText("", key, holdfast.MaxKeyLength) != nil {
+			r.Problem("A key must have at most %d characters, and no control characters.", holdfast.MaxKeyLength)
+		}
+		return true
+	})
+	return plan, key, r.checked(plan, r.Problems()), nil
+}
+
+// Preview is a plan, and how many seats are wanted of its empty hall, again and again.
+type Preview struct {
+	Plan  holdfast.SeatingPlan
+	Seats []int
+	// Problems are those of the plan, as ReadJSON returns them.
+	Problems []holdfast.FieldError
+}
+
+// ReadPreview reads an object with the members plan and seats. There are problems if those of the plan
+// are not the only ones. The error is one of ReadJSON.
+func ReadPreview(text []byte) (p Preview, problems []holdfast.FieldError, err error) {
+	if err := jsonwalk.Check(text); err != nil {
+		return p, nil, err
+	}
+	r := &jsonReader{Reader: jsonwalk.NewReader(text, seating.MaxProblems)}
+	r.Object(func(name string) bool {
+		switch name {
+		case "plan":
+			if r.First() != '{' {
+				r.Problem("expected object")
+				r.Skip()
+				break
+			}
+			r.plan(&p.Plan, func(string) bool { return false })
+		case "seats":
+			r.list(holdfast.MaxNamedSeats, func() {
+				n, ok := r.Integer()
+				if ok && (n < 1 || n > holdfast.MaxNamedSeats) {
+					r.Problem("The number must be from 1 to %d, not %d.", holdfast.MaxNamedSeats, n)
+				}
+				p.Seats = append(p.Seats, int(n))
+			})
+		default:
+			return false
+		}
+		return true
+	}, "plan", "seats")
+	var ofPlan []holdfast.FieldError
+	for _, problem := range r.Problems() {
+		where, isOfPlan := strings.CutPrefix(problem.Where, "plan.")
+		if !isOfPlan {
+			return p, r.Problems(), nil
+		}
+		ofPlan = append(ofPlan, holdfast.FieldError{Where: where, What: problem.What})
+	}
+	p.Problems = r.checked(p.Plan, ofPlan)
+	return p, nil, nil
+}
+
+// plan reads a plan; other reads further members, or returns false.
+func (r *jsonReader) plan(plan *holdfast.SeatingPlan, other func(name string) bool) {
 	r.Object(func(name string) bool {
 		switch name {
 		case "name":
@@ -42,22 +105,19 @@ func readJSON(text []byte, isRequest bool) (plan holdfast.SeatingPlan, key strin
 			}
 		case "sections":
 			r.list(holdfast.MaxPlanSections, func() { plan.Sections = append(plan.Sections, r.section()) })
-		case "idempotencyKey":
-			if !isRequest {
-				return false
-			}
-			if key = r.OptionalString(); holdfast.CheckText("", key, holdfast.MaxKeyLength) != nil {
-				r.Problem("A key must have at most %d characters, and no control characters.", holdfast.MaxKeyLength)
-			}
 		default:
-			return false
+			return other(name)
 		}
 		return true
 	}, "name", "categories", "sections")
-	if r.cut { // the rules would report missing parts that were not read
-		return plan, key, r.Problems(), nil
+}
+
+// checked adds the problems of the rules to those of the form, unless the rules would report missing parts that were not read.
+func (r *jsonReader) checked(plan holdfast.SeatingPlan, form []holdfast.FieldError) []holdfast.FieldError {
+	if r.cut {
+		return form
 	}
-	return plan, key, joinProblems(r.Problems(), seating.Check(plan)), nil
+	return joinProblems(form, seating.Check(plan))
 }
 
 // joinProblems adds the problems of the rules to those of the form. A value with a wrong form was not read,

@@ -3,8 +3,8 @@
 import type { HoldfastChange } from "./changes.js";
 import type {
   Audit, Availability, Blocked, Booking, BookingChange, Charge, ConvertedPlan, CreatedWebhook, Delivery, Erased, ErasureOfHolder, Event,
-  EventSummary, EventUpdate, FreedLease, Health, JobList, Lock, LockExtension, NewBooking, NewEvent, NewLock, NewPart, NewSale,
-  NewSeatingPlan, NewUser, NewWaitlistEntry, NewWebhook, Overview, Payment, PaymentWindow, RefundReference, RefundsDue, Replay, Report,
+  EventSummary, EventUpdate, ExportedPlan, FreedLease, Health, JobList, Lock, LockExtension, NewBooking, NewEvent, NewLock, NewPart, NewPlanPreview, NewSale,
+  NewSeatingPlan, NewUser, NewWaitlistEntry, NewWebhook, Overview, Payment, PaymentWindow, PlanPreview, RefundReference, RefundsDue, Replay, Report,
   Run, Sales, Search, Seat, SeatList, SeatMap, SeatingPlan, SeatingPlanPlan, SeatingPlanSummary, Secret, SecretRotation, ShopChange,
   Survey, Transfer, User, UserUpdate, VenueMap, WaitlistEntry, Webhook, WebhookReplay, WebhookTest, WebhookUpdate, Wish, operations,
 } from "./openapi.js";
@@ -291,6 +291,15 @@ export class Holdfast {
   /** convertSeatingPlan reads a file with a plan, as JSON or as the text of a CSV file, and creates nothing. */
   async convertSeatingPlan(file: SeatingPlanPlan | string, query?: QueryOf<"convert-seating-plan">, options?: CallOptions): Promise<ConvertedPlan> {
     return this.#call("POST", "/api/admin/seating-plans/convert", { body: file, query, isPlan: true }, options);
+  }
+  /** previewSeatingPlan answers what is wrong with a plan, or else what its empty hall would sell first. It creates nothing. */
+  async previewSeatingPlan(preview: NewPlanPreview, options?: CallOptions): Promise<PlanPreview> {
+    return this.#call("POST", "/api/admin/seating-plans/preview", { body: preview, isPlan: true }, options);
+  }
+  /** exportSeatingPlan writes a plan as a file of another format, and creates nothing. A plan that was read can be given as it is. */
+  async exportSeatingPlan(plan: SeatingPlanPlan | SeatingPlan, query: QueryOf<"export-seating-plan">, options?: CallOptions): Promise<ExportedPlan> {
+    const { id: _, createdAt: __, ...body } = plan as SeatingPlan;
+    return this.#call("POST", "/api/admin/seating-plans/export", { body, query, isPlan: true }, options);
   }
 
   // Any route

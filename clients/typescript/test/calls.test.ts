@@ -75,6 +75,12 @@ test("a lock's seats are changed, and given back", async () => {
   assert.equal(copy.totalSeats, 28);
   const converted = await shop.convertSeatingPlan("section,row,seat,category\nA,1,1,seats\nA,1,2,seats\n", { format: "csv", name: "Small" });
   assert.equal(converted.totalSeats, 2);
+  const preview = await shop.previewSeatingPlan({ plan: converted.plan, seats: [2, 3] });
+  assert.deepEqual(preview.picks.map((pick) => [pick.seatIds.length, pick.adjacent]), [[2, true], [0, false]]);
+  assert.deepEqual((await shop.previewSeatingPlan({ plan: { ...converted.plan, name: " " }, seats: [] })).problems.map((p) => p.where), ["name"]);
+  const exported = await shop.exportSeatingPlan(await shop.getSeatingPlan(copy.id), { format: "csv" });
+  assert.match(exported.file, /^section,row,seat/);
+  assert.ok((await shop.exportSeatingPlan(converted.plan, { format: "svg" })).file.startsWith("<svg"));
 });
 
 test("a customer waits, and gets an offer", async () => {

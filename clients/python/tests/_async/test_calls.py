@@ -215,6 +215,11 @@ async def test_reads_what_operators_read(api: Api) -> None:
         assert (await shop.free_lease("lock-expiry"))["freed"] is False
         plan = await shop.convert_seating_plan(b"section,row,seat,category\nA,1,1,x\nA,1,2,x\n", format="csv", name="Hall")
         assert plan["plan"]["name"] == "Hall"
+        preview = await shop.preview_seating_plan(plan["plan"], 2, 3)
+        assert [len(pick["seatIds"]) for pick in preview["picks"]] == [2, 0]
+        stored = await shop.get_seating_plan(event["seatingPlanId"])
+        assert (await shop.export_seating_plan(stored, format="csv"))["file"].startswith("section,row,seat")
+        assert (await shop.export_seating_plan(plan["plan"], format="svg"))["differences"] == []
         assert [p async for p in shop.list_seating_plans()]
         assert KEY.encode() not in await shop.request("GET", "/api/admin/health")
         with pytest.raises(ValueError, match="slash"):

@@ -32,6 +32,11 @@ def _with_key(body: Mapping[str, object]) -> dict[str, object]:
     return {**body, "idempotencyKey": body.get("idempotencyKey") or secrets.token_hex(16)}
 
 
+def _without_id(plan: Mapping[str, object]) -> dict[str, object]:
+    """A plan as it is created, of one that was read."""
+    return {name: value for name, value in plan.items() if name not in ("id", "createdAt")}
+
+
 class AsyncClient:
     """Calls one API.
 
@@ -281,7 +286,7 @@ class AsyncClient:
         self, plan: m.NewSeatingPlan | m.SeatingPlanPlan | m.SeatingPlan, /, *, idempotencyKey: str | None = None
     ) -> m.SeatingPlanAnswer:
         """Creates a plan. One that was read can be created elsewhere: its id and createdAt are ignored."""
-        fields = {name: value for name, value in plan.items() if name not in ("id", "createdAt")}
+        fields = _without_id(plan)
         body = _with_key({**fields, "idempotencyKey": idempotencyKey or fields.get("idempotencyKey")})
         request = Request("POST", _path("seating-plans"), body=body, timeout=PLAN_TIMEOUT)
         return cast(m.SeatingPlanAnswer, await self._replayable(request))
@@ -298,6 +303,19 @@ class AsyncClient:
         """Returns the plan of a file of CSV, JSON or pretix. It stores nothing: create_seating_plan does."""
         path = _path("admin", "seating-plans", "convert")
         return await self._call(m.ConvertedPlan, "POST", path, file, query=options, timeout=PLAN_TIMEOUT)
+
+    async def preview_seating_plan(self, plan: m.SeatingPlanPlan | m.SeatingPlan, /, *seats: int) -> m.PlanPreview:
+        """Returns what is wrong with a plan, or else the best available seats of its empty hall. It stores nothing."""
+        body = {"plan": _without_id(plan), "seats": seats}
+        path = _path("admin", "seating-plans", "preview")
+        return await self._call(m.PlanPreview, "POST", path, body, timeout=PLAN_TIMEOUT)
+
+    async def export_seating_plan(
+        self, plan: m.SeatingPlanPlan | m.SeatingPlan, /, **options: Unpack[m.ExportSeatingPlanQuery]
+    ) -> m.ExportedPlan:
+        """Returns a plan as a file of another format, or as a picture. It stores nothing."""
+        path = _path("admin", "seating-plans", "export")
+        return await self._call(m.ExportedPlan, "POST", path, _without_id(plan), query=options, timeout=PLAN_TIMEOUT)
 
     # Users and holders
 
