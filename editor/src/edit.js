@@ -1,7 +1,7 @@
 // Commands that change where things are, and what there is. Each is a pure function: it returns another plan, or the same one if
 // nothing changes. rows.js has those that change rows, properties.js those that change what things are; all are exported here.
 
-import { addRows, addSection, keyOf, mapList, mapRow, mapRows, mapSeats, mapSections, removeSeats, rowName, seatID, successor, takenIn } from "./plan.js";
+import { addRows, addSection, keyOf, mapList, mapRow, mapRows, mapSeats, mapSections, removeSeats, rowName, seatID, sectionsWith, successor, takenIn } from "./plan.js";
 import { boxOf, middleOf, rounded, turn } from "./points.js";
 import { partsOf, pointsOf, sectionRef, unitsOf, withoutDecorations } from "./select.js";
 import { around } from "./shapes.js";
@@ -180,7 +180,9 @@ export function remove(plan, selection) {
 export function copy(plan, selection, { as } = {}) {
   const { seats, sections, decorations } = partsOf(plan, selection);
   const clip = { sections: [], decorations: [...decorations].map((i) => plan.decorations[i]) };
+  const touched = sectionsWith(plan, seats);
   for (const s of plan.sections) {
+    if (!touched.has(s) && !sections.has(s.key)) continue;
     const isWhole = sections.has(s.key) && (!s.rows || (as ?? copiesAs(s, selection)) === "sections");
     const rows = (s.rows ?? []).flatMap((row) => {
       if (isWhole) return [row];

@@ -3,7 +3,7 @@
 
 import { Grid } from "../../picker/src/grid.js";
 import { check, limits } from "./check.js";
-import { has, seatsOf } from "./plan.js";
+import { capacityOf, has } from "./plan.js";
 import { boxOf, distance, median } from "./points.js";
 import { inOrder } from "./rows.js";
 
@@ -181,50 +181,79 @@ function withoutGap(row) {
   return row.seats.filter((_, i) => steps[i] > 1.9 * usual || steps[i + 1] > 1.9 * usual).filter(Boolean);
 }
 
-// overlaps are seats of a floor that are much nearer to each other than neighbours are.
+// overlaps are seats of a floor that are much nearer to each other than neighbours are: in a section, or in two that meet.
 function overlaps(plan) {
   const found = [];
   for (const [, sections] of grouped(plan.sections.filter((s) => s.rows?.length), (s) => s.floor ?? "")) {
-    const seats = sections.flatMap((s) => s.rows.flatMap((row) => row.seats.filter(Boolean)));
-    const [xs, ys] = [Float64Array.from(seats, (seat) => seat.x), Float64Array.from(seats, (seat) => seat.y)];
-    const box = boxOf(seats.map(pointOf));
-    const spacing = spacingOf(sections);
-    if (!box || spacing === undefined) continue;
-    const least = 0.4 * spacing;
-    const grid = new Grid(xs, ys, box, 4 * spacing);
-    const lying = new Set();
-    let first;
-    for (let i = 0; i < seats.length; i++) {
-      grid.each(xs[i] - least, ys[i] - least, xs[i] + least, ys[i] + least, (j) => {
-        if (j <= i || Math.hypot(xs[j] - xs[i], ys[j] - ys[i]) >= least) return;
-        first ??= [seats[i].id, seats[j].id];
-        if (lying.size < mostSeatsOfFinding) lying.add(seats[i].id).add(seats[j].id);
-      });
-      if (lying.size >= mostSeatsOfFinding) break;
-    }
-    if (first) found.push(finding("overlap", "warning", { n: lying.size, first: first[0], second: first[1] }, { seats: [...lying] }));
+    const pairs = sections.flatMap(pairsWithin);
+    for (let i = 0; i < sections.length; i++) for (let j = 0; j < i; j++) pairs.push(...pairsBetween(sections[j], sections[i]));
+    if (pairs.length === 0) continue;
+    const seats = [...new Set(pairs.flat())];
+    found.push(finding("overlap", "warning", { n: seats.length, first: pairs[0][0], second: pairs[0][1] }, { seats: seats.slice(0, mostSeatsOfFinding) }));
   }
   return found;
 }
 
 const mostSeatsOfFinding = 1000;
 
-function spacingOf(sections) {
-  const steps = [];
-  for (const s of sections) {
+/** @type {WeakMap<Section, [string, string][]>} */
+const pairs = new WeakMap();
+
+function pairsWithin(s) {
+  let found = pairs.get(s);
+  if (found === undefined) pairs.set(s, found = nearPairs(seatsOfSection(s), 0.4 * (spacingOf(s) ?? 0)));
+  return found;
+}
+
+const seatsOfSection = (s) => s.rows.flatMap((row) => row.seats.filter(Boolean));
+
+function pairsBetween(a, b) {
+  const least = 0.4 * Math.min(spacingOf(a) ?? Infinity, spacingOf(b) ?? Infinity);
+  const [p, q] = [seatsBox(a), seatsBox(b)];
+  const box = { x0: Math.max(p.x0, q.x0) - least, y0: Math.max(p.y0, q.y0) - least, x1: Math.min(p.x1, q.x1) + least, y1: Math.min(p.y1, q.y1) + least };
+  if (!Number.isFinite(least) || box.x0 > box.x1 || box.y0 > box.y1) return [];
+  const within = (s) => seatsOfSection(s).filter((seat) => seat.x >= box.x0 && seat.x <= box.x1 && seat.y >= box.y0 && seat.y <= box.y1);
+  const [mine, others] = [within(a), within(b)];
+  return mine.length > 0 && others.length > 0 ? nearPairs([...mine, ...others], least, mine.length) : [];
+}
+
+// nearPairs are IDs of seats that are nearer than least to each other; with a border, one before it and one behind.
+function nearPairs(seats, least, border = undefined) {
+  const found = [];
+  const box = boxOf(seats.map(pointOf));
+  if (!box || least <= 0) return found;
+  const [xs, ys] = [Float64Array.from(seats, (seat) => seat.x), Float64Array.from(seats, (seat) => seat.y)];
+  const grid = new Grid(xs, ys, box, 8 * least);
+  for (let i = 0; i < (border ?? seats.length) && found.length < mostSeatsOfFinding; i++) {
+    grid.each(xs[i] - least, ys[i] - least, xs[i] + least, ys[i] + least, (j) => {
+      if (j > i && j >= (border ?? 0) && Math.hypot(xs[j] - xs[i], ys[j] - ys[i]) < least) found.push([seats[i].id, seats[j].id]);
+    });
+  }
+  return found;
+}
+
+/** @type {WeakMap<Section, { spacing: number | undefined }>} */
+const spacings = new WeakMap();
+
+// spacingOf is a usual distance between neighbours of a section; undefined if it has none.
+function spacingOf(s) {
+  let found = spacings.get(s);
+  if (found === undefined) {
+    const steps = [];
     for (const row of s.rows) {
       const at = row.seats.findIndex((seat, i) => seat && row.seats[i + 1]);
       if (at >= 0) steps.push(distance(pointOf(row.seats[at]), pointOf(row.seats[at + 1])));
     }
+    spacings.set(s, found = { spacing: median(steps.filter((d) => d > 0)) });
   }
-  return median(steps.filter((d) => d > 0));
+  return found.spacing;
 }
 
 // sectionOverlaps are sections that the seat map would draw in another place, because they lie on one before them.
 function sectionOverlaps(plan) {
   const placed = [];
   const found = [];
-  const spacing = spacingOf(plan.sections.filter((s) => s.rows?.length)) ?? 1;
+  const spacing = median(plan.sections.flatMap((s) => (s.rows?.length ? spacingOf(s) ?? [] : []))) ?? 1;
   for (const s of plan.sections) {
     if (!s.rows?.length) continue;
     const box = boxOfSection(s, spacing);
@@ -238,9 +267,14 @@ function sectionOverlaps(plan) {
 /** @type {WeakMap<Section, any>} */
 const boxes = new WeakMap();
 
-function boxOfSection(s, spacing) {
+function seatsBox(s) {
   let box = boxes.get(s);
-  if (box === undefined) boxes.set(s, box = boxOf([...s.rows.flatMap((row) => row.seats.filter(Boolean).map(pointOf))]));
+  if (box === undefined) boxes.set(s, box = boxOf(seatsOfSection(s).map(pointOf)) ?? { x0: 0, y0: 0, x1: 0, y1: 0 });
+  return box;
+}
+
+function boxOfSection(s, spacing) {
+  const box = seatsBox(s);
   const by = 0.9 * spacing;
   const grown = { x0: box.x0 - by, y0: box.y0 - by, x1: box.x1 + by, y1: box.y1 + by };
   const outline = boxOf(s.outline ?? []);
@@ -258,14 +292,10 @@ function isMostlyOn(a, b) {
 
 function ofPlan(plan, kept) {
   const found = [];
-  const used = new Set(plan.sections.filter((s) => !s.rows).map((s) => s.category));
-  let n = 0;
-  for (const { seat } of seatsOf(plan)) {
-    used.add(seat.category);
-    n++;
-  }
+  const { total, categories } = capacityOf(plan);
+  const n = total - plan.sections.reduce((sum, s) => sum + (s.rows ? 0 : s.capacity ?? 0), 0);
   if (!plan.focalPoint && n > 0) found.push(finding("no-focal-point", "hint", {}, {}));
-  for (const c of plan.categories) if (!used.has(c.key) && n + used.size > 0) found.push(finding("unused-category", "hint", { category: c.name }, {}));
+  for (const c of plan.categories) if (categories.get(c.key) === 0 && total > 0) found.push(finding("unused-category", "hint", { category: c.name }, {}));
   for (const [things, count, limit] of /** @type {const} */ ([
     ["seats", n, limits.seats], ["sections", plan.sections.length, limits.sections], ["categories", plan.categories.length, limits.categories],
     ["decorations", plan.decorations.length, limits.decorations],

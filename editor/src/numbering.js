@@ -1,6 +1,6 @@
 // The labels of rows and seats.
 
-import { keyOf, mapRow, mapRows, mapSections, rowName, seatID, takenIn } from "./plan.js";
+import { has, keyOf, mapRow, mapRows, mapSections, rowName, seatID, takenIn } from "./plan.js";
 import { middleOf } from "./points.js";
 import { byDistance } from "./rows.js";
 import { rowsIn } from "./select.js";
@@ -105,7 +105,8 @@ export function renumber(plan, selection, options, kept = new Set()) {
   const rowLabels = options.rows ? labelsOfRows(plan, parts, options.rows) : new Map();
   const seatLabels = options.seats ? labelsOfSeats(plan, parts, options.seats, options.rows?.order, rowLabels) : new Map();
   const touched = new Set(parts.map((p) => p.row));
-  const labelled = mapSections(plan, (s) => mapRows(s, (row) => {
+  const sections = new Set(parts.map((p) => p.sectionIndex));
+  const labelled = mapSections(plan, (s, n) => (!sections.has(n) ? s : mapRows(s, (row) => {
     if (!touched.has(row)) return row;
     const withSeats = mapRow(row, (seat) => {
       const label = seatLabels.get(seat.id) ?? seat.label;
@@ -113,8 +114,8 @@ export function renumber(plan, selection, options, kept = new Set()) {
     });
     const label = rowLabels.get(row) ?? row.label;
     return label === row.label ? withSeats : { ...withSeats, label };
-  }));
-  return withIDs(labelled, (s, r) => touched.has(plan.sections[s].rows?.[r]), kept, Boolean(options.rows));
+  })));
+  return withIDs(labelled, (s, r) => touched.has(plan.sections[s].rows[r]), kept, Boolean(options.rows), sections);
 }
 
 /**
@@ -123,16 +124,20 @@ export function renumber(plan, selection, options, kept = new Set()) {
  * @param {{ has: (id: string) => boolean }} [kept]
  * @returns {Plan}
  */
-export const renameIDs = (plan, kept = new Set()) => withIDs(plan, () => true, kept, true);
+export const renameIDs = (plan, kept = new Set()) => withIDs(plan, () => true, kept, true, new Set(plan.sections.keys()));
 
-// withIDs gives keys and IDs to match to the rows that isMeant names, by the indexes of section and row.
-function withIDs(plan, isMeant, kept, withKeys) {
-  const taken = new Set();
+// withIDs gives keys and IDs to match to the rows that isMeant names, by the indexes of section and row; all are in the sections that are given.
+function withIDs(plan, isMeant, kept, withKeys, sections) {
   const isFree = (row) => row.seats.every((seat) => seat === null || !kept.has(seat.id));
-  plan.sections.forEach((s, n) => s.rows?.forEach((row, r) => {
-    for (const seat of row.seats) if (seat && (kept.has(seat.id) || !isMeant(n, r))) taken.add(seat.id);
-  }));
+  const [given, released] = [new Set(), new Set()];
+  for (const n of sections) {
+    plan.sections[n].rows?.forEach((row, r) => {
+      if (isMeant(n, r)) for (const seat of row.seats) if (seat && !kept.has(seat.id)) released.add(seat.id);
+    });
+  }
+  const taken = { has: (id) => given.has(id) || (!released.has(id) && has(plan, id)), add: (id) => given.add(id) };
   return mapSections(plan, (s, n) => {
+    if (!sections.has(n)) return s;
     const keys = new Set((s.rows ?? []).filter((row, r) => !withKeys || !isMeant(n, r) || !isFree(row)).map((row) => row.key));
     return mapRows(s, (row, r) => {
       if (!isMeant(n, r)) return row;

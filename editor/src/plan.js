@@ -180,6 +180,26 @@ export function find(plan, id) {
   return undefined;
 }
 
+/**
+ * sectionsWith are the sections that have one of some seats. A seat is mostly in the section of the one before it, so this costs no walk over all
+ * seats of the plan.
+ * @param {Plan} plan
+ * @param {Iterable<string>} ids
+ * @returns {Set<Section>}
+ */
+export function sectionsWith(plan, ids) {
+  const found = new Set();
+  let last;
+  for (const id of ids) {
+    if (last?.has(id)) continue;
+    const section = id.includes(":") ? undefined : plan.sections.find((s) => indexOf(s).has(id));
+    if (section === undefined) continue;
+    last = indexOf(section);
+    found.add(section);
+  }
+  return found;
+}
+
 /** has reports whether the plan has a seat with this ID. */
 export const has = (plan, id) => plan.sections.some((s) => indexOf(s).has(id));
 
@@ -253,8 +273,9 @@ export function mapRow(row, fn) {
  * @returns {Plan}
  */
 export function mapSeats(plan, ids, fn) {
-  if (ids.size === 0) return plan;
-  return mapSections(plan, (s) => mapRows(s, (row) => mapRow(row, (seat) => (ids.has(seat.id) ? fn(seat, row, s) : seat))));
+  const touched = sectionsWith(plan, ids);
+  if (touched.size === 0) return plan;
+  return mapSections(plan, (s) => (touched.has(s) ? mapRows(s, (row) => mapRow(row, (seat) => (ids.has(seat.id) ? fn(seat, row, s) : seat))) : s));
 }
 
 /**
@@ -265,7 +286,9 @@ export function mapSeats(plan, ids, fn) {
  * @returns {Plan}
  */
 export function removeSeats(plan, ids) {
+  const touched = sectionsWith(plan, ids);
   return mapSections(plan, (s) => {
+    if (!touched.has(s)) return s;
     const changed = mapRows(s, (row) => {
       const rest = mapRow(row, (seat) => (ids.has(seat.id) ? null : seat));
       return rest === row ? row : tidy(rest, row);

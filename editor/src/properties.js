@@ -1,6 +1,6 @@
 // Commands that change what seats, rows, sections and categories are.
 
-import { keyOf, mapList, mapRow, mapRows, mapSections } from "./plan.js";
+import { keyOf, mapList, mapRow, mapRows, mapSections, sectionsWith } from "./plan.js";
 import { partsOf } from "./select.js";
 
 /**
@@ -34,7 +34,9 @@ export function setSeats(plan, selection, changes) {
   const { category, label, ...others } = changes;
   const all = { ...others, ...(category ? { category } : {}), ...(label ? { label } : {}) };
   const { seats, sections } = partsOf(plan, selection);
+  const touched = sectionsWith(plan, seats);
   return mapSections(plan, (s) => {
+    if (!touched.has(s) && !sections.has(s.key)) return s;
     if (!s.rows) return category && sections.has(s.key) ? changedBy(s, { category }) : s;
     const changed = mapRows(s, (row) => {
       const withSeats = mapRow(row, (seat) => (seats.has(seat.id) ? changedBy(seat, all) : seat));
@@ -56,7 +58,9 @@ const hasOnly = (row, category) => row.seats.every((seat) => seat === null || se
 export function setRows(plan, selection, { label, adjacency }) {
   const { seats } = partsOf(plan, selection);
   const changes = { ...(label ? { label } : {}), ...(adjacency ? { adjacency } : {}) };
-  return mapSections(plan, (s) => mapRows(s, (row) => (row.seats.some((seat) => seat && seats.has(seat.id)) ? changedBy(row, changes) : row)));
+  const touched = sectionsWith(plan, seats);
+  const isMeant = (row) => row.seats.some((seat) => seat && seats.has(seat.id));
+  return mapSections(plan, (s) => (touched.has(s) ? mapRows(s, (row) => (isMeant(row) ? changedBy(row, changes) : row)) : s));
 }
 
 /**

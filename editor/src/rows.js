@@ -1,6 +1,6 @@
 // Commands that change rows: their gaps, their seats and the order of both.
 
-import { addSection, find, keyOf, mapRow, mapRows, mapSections, rowName, seatID, sectionByKey, successor, takenIn } from "./plan.js";
+import { addSection, find, keyOf, mapRow, mapRows, mapSections, rowName, seatID, sectionByKey, sectionsWith, successor, takenIn } from "./plan.js";
 import { circleThrough, distance, median, middleOf, rounded, turn } from "./points.js";
 import { partsOf, rowsIn } from "./select.js";
 import { measure, reshape } from "./shapes.js";
@@ -106,7 +106,8 @@ const withSeats = (row, seats) => (seats.length === row.seats.length && seats.ev
 // changeRows changes the rows that have a selected seat.
 function changeRows(plan, selection, fn) {
   const { seats } = partsOf(plan, selection);
-  return mapSections(plan, (s) => mapRows(s, (row) => (row.seats.some((seat) => seat && seats.has(seat.id)) ? fn(row) : row)));
+  const touched = sectionsWith(plan, seats);
+  return mapSections(plan, (s) => (!touched.has(s) ? s : mapRows(s, (row) => (row.seats.some((seat) => seat && seats.has(seat.id)) ? fn(row) : row))));
 }
 
 /**

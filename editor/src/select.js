@@ -1,6 +1,6 @@
 // What is selected: a set of texts. A seat is its ID; anything else has a colon, which no ID has.
 
-import { find, mapList, seatsOf } from "./plan.js";
+import { find, mapList, seatsOf, sectionsWith } from "./plan.js";
 
 /**
  * @typedef {import("./plan.js").Plan} Plan
@@ -35,8 +35,10 @@ export function parseRef(ref) {
 export function partsOf(plan, selection) {
   const parts = { seats: new Set(), sections: new Set(), decorations: new Set(), focal: selection.has(focalRef) && Boolean(plan.focalPoint) };
   if (selection.size === 0) return parts;
+  const touched = sectionsWith(plan, selection);
   for (const s of plan.sections) {
     const isSelected = selection.has(sectionRef(s.key));
+    if (!isSelected && !touched.has(s)) continue;
     let [n, all] = [0, 0];
     for (const row of s.rows ?? []) {
       for (const seat of row.seats) {
@@ -69,7 +71,8 @@ export function everything(plan) {
  */
 export function rowsIn(plan, selection) {
   const { seats } = partsOf(plan, selection);
-  return plan.sections.flatMap((section, sectionIndex) => (section.rows ?? []).flatMap((row, rowIndex) => {
+  const touched = sectionsWith(plan, seats);
+  return plan.sections.flatMap((section, sectionIndex) => (!touched.has(section) ? [] : section.rows).flatMap((row, rowIndex) => {
     const selected = row.seats.filter((seat) => seat && seats.has(seat.id));
     return selected.length === 0 ? [] : [{ section, sectionIndex, row, rowIndex, selected }];
   }));
@@ -84,8 +87,10 @@ export function wholeRows(plan, selection) {
 export function pointsOf(plan, selection) {
   const { seats, sections, decorations, focal } = partsOf(plan, selection);
   const points = /** @type {Point[]} */ ([]);
+  const touched = sectionsWith(plan, seats);
   for (const s of plan.sections) {
     if (sections.has(s.key)) points.push(...(s.outline ?? []));
+    if (!touched.has(s)) continue;
     for (const row of s.rows ?? []) for (const seat of row.seats) if (seat && seats.has(seat.id)) points.push([seat.x, seat.y]);
   }
   for (const i of decorations) points.push(...(plan.decorations[i].points ?? [plan.decorations[i].at]));

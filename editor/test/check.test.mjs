@@ -23,6 +23,16 @@ test("a plan that the server accepts is accepted when it was opened, and when it
   }
 });
 
+test("check stops at more seats than the server reads", () => {
+  const { plan } = vectors[0];
+  const seats = Array.from({ length: 1000 }, () => ({ id: "x" }));
+  const section = { ...plan.sections[0], rows: Array.from({ length: 200 }, (_, i) => ({ key: String(i), seats })) };
+  assert.equal(check({ ...plan, sections: [section] }).some(({ what }) => /seats in rows/.test(what)), false);
+  assert.deepEqual(check({ ...plan, sections: [section, { ...section, rows: [{ key: "a", seats: [null, { id: "y" }] }] }] }), [
+    { where: "sections[1].rows[0].seats[1]", what: "A plan must have at most 200000 seats in rows." },
+  ]);
+});
+
 test("check counts the points of all decorations", () => {
   const plan = vectors[0].plan;
   const wall = { kind: "wall", points: Array.from({ length: 200 }, () => [0, 0]) };

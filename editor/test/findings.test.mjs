@@ -71,6 +71,8 @@ test("companion seats need an accessible neighbour, and accessible seats may wan
   const apart = edit.setSeats(accessible, ids(5), { companion: true });
   assert.deepEqual(codes(apart), ["companion-alone", "accessible-alone"]);
   assert.deepEqual(codes(edit.setRows(apart, ids(1), { adjacency: "ALL" })), [], "at a table all are neighbours");
+  const table = edit.insertGap(edit.setRows(hall(), ids(1), { adjacency: "ALL" }), "Stalls-A-3");
+  assert.deepEqual(codes(edit.setSeats(table, ids(2), { companion: true })), ["companion-alone"], "and none is its own neighbour");
   assert.deepEqual(codes(edit.setRows(edit.setSeats(accessible, ids(3), { companion: true }), ids(1), { adjacency: "NONE" })), ["companion-alone", "accessible-alone"]);
   assert.deepEqual(codes(edit.insertGap(edit.setSeats(accessible, ids(3), { companion: true }), "Stalls-A-2", "after", 1)), ["companion-alone", "accessible-alone"]);
 });

@@ -28,6 +28,7 @@ test("letters go on after Z, leave out letters, double, go down, and are small i
   assert.deepEqual(labels("letters", 3, { from: "AB", doubled: false }), ["AB", "AC", "AD"]);
   assert.equal(labels("letters", 24, { skip: "IO" }).join(""), "ABCDEFGHJKLMNPQRSTUVWXYZ");
   assert.deepEqual(labels("letters", 26, { skip: "IO" }).slice(-2), ["AA", "AB"]);
+  assert.deepEqual(labels("letters", 2, { from: "H", skip: "io" }), ["H", "J"]);
   assert.deepEqual(labels("letters", 5, { from: "C", step: -1 }), ["C", "B", "A"], "they run out");
   assert.deepEqual(labels("letters", 3, { from: "b", step: 2 }), ["b", "d", "f"]);
   assert.deepEqual(labels("letters", 3, { skip: ["B"], prefix: "Row ", suffix: "." }), ["Row A.", "Row C.", "Row D."]);
@@ -94,6 +95,7 @@ test("odd numbers on one side and even ones on the other, from the aisle or the 
   assert.equal(sides(block({ rows: 1, seats: 5 })), "5 3 1 2 4", "without an aisle the middle seat is 1");
   assert.equal(sides(block({ rows: 1, seats: 8, aisles: [2, 6] })), "7 5 _ 3 1 2 4 _ 6 8", "no aisle is in the middle");
   assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { from: 101 }), "103 101 _ 102 104");
+  assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { from: 100 }), "103 101 _ 100 102");
   assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { direction: "left" }), "3 1 _ 2 4");
 });
 

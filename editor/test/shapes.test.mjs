@@ -64,6 +64,16 @@ test("a block is measured as it was made, and laid out again where it was", () =
   }
 });
 
+test("a row that is shorter on one side stays on the other", () => {
+  const rows = shapes.block({ rows: 4, seats: 9 });
+  rows[1] = rows[1].slice(4);
+  rows[2] = [...rows[2].slice(0, 3), null, ...rows[2].slice(5)];
+  assert.deepEqual(shapes.reshape(rows, { curvature: 0 }), rows);
+  assert.deepEqual(shapes.reshape(rows, { spacing: 2 })[1], [[0, 1], [2, 1], [4, 1], [6, 1], [8, 1]]);
+  const bent = shapes.block({ rows: 4, seats: 9, curvature: 0.05 });
+  nearRows([shapes.reshape(rows, { curvature: 0.05 })[1]], [bent[1].slice(4)], 0.01);
+});
+
 test("the direction of rows behind a short front row is that of the longer ones", () => {
   const found = shapes.measure(shapes.block({ rows: 5, seats: [1, 9, 10, 11, 12], rotation: 60, at: [3, 3] }));
   assert.ok(Math.abs(found.rotation - 60) < 0.1, JSON.stringify(found));

@@ -34,7 +34,7 @@ export class CheckTab {
     const { drawing, words } = this.context;
     if (this.#plan === drawing.plan) return;
     this.#plan = drawing.plan;
-    const found = findings(drawing.plan);
+    const found = findings(drawing.plan, { kept: drawing.kept });
     this.#summary = found.length === 0 ? words.noFindings : words.findings(found.length);
     this.list.replaceChildren(...found.slice(0, mostShown).map((f) => this.#item(f)));
     this.picks.replaceChildren();
