@@ -107,7 +107,7 @@ func TestDocs_NamesExist(t *testing.T) {
 			return slices.Contains(tests, name) || strings.Contains(code, "(c *Client) "+name+"(") // client.TestWebhook
 		}},
 		{"file", "`([a-z][\\w.-]*(?:/[\\w.-]+)+\\.(?:go|js|mjs|ya?ml|json))`", fileExists},
-		{"script", `\bscripts/[a-z]+\b`, fileExists},
+		{"script", `\bscripts/[a-z-]+\b`, fileExists},
 		{"setting or code", `\b[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+\b`, func(name string) bool { return strings.Contains(code, name) }},
 		{"metric", `\bholdfast_[a-z_]+[a-z]\b`, func(name string) bool {
 			isOther := name == "holdfast_gocron" || name == "holdfast_client" // of the library; the package for Python
