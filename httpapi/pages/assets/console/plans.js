@@ -7,6 +7,7 @@ import { planMap } from "./event_map.js";
 import { count, idLink, lines, number, time } from "./format.js";
 import { query } from "./lists.js";
 import { card, clearProblem, field, form, kindCard, load, select, table } from "./parts.js";
+import { moveEventsCard } from "./plan_events.js";
 import { goTo, link, setTitle } from "./router.js";
 
 const columns = [
@@ -40,7 +41,7 @@ export async function planPage(page) {
     page.root.append(kindCard("Seating plan", plan.name, [el("a", { className: "button", href: link(`edit-plan/${plan.id}`), textContent: "Edit a copy" })], lines(
       ["ID", el("code", { textContent: plan.id })], ["Seats", number(seatsOf(countSeats(plan)))], ["Created", time(plan.createdAt)],
       ["Events", el("a", { href: link("new-event", { seatingPlanId: plan.id }), textContent: "New event with this plan" })])),
-    card("Map", [], planMap(page, plan)), card("Sections", [], ...preview(plan)));
+    card("Map", [], planMap(page, plan)), card("Sections", [], ...preview(plan)), moveEventsCard(page, plan));
   });
 }
 
