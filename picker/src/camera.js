@@ -19,6 +19,9 @@ export class Camera {
     return this.x(box.x1) >= 0 && this.y(box.y1) >= 0 && this.x(box.x0) <= this.width && this.y(box.y0) <= this.height;
   }
 
+  /** contains reports whether all of a box is in view. */
+  contains(box) { return this.x(box.x0) >= -1 && this.y(box.y0) >= -1 && this.x(box.x1) <= this.width + 1 && this.y(box.y1) <= this.height + 1; }
+
   /** fitting is the camera's position that shows a box. */
   fitting(box, border = 16) {
     const [width, height] = [Math.max(box.x1 - box.x0, 1e-6), Math.max(box.y1 - box.y0, 1e-6)];

@@ -144,7 +144,7 @@ export function nameOf(painter, { scale, labels: others = [] }, section) {
     picture = document.createElement("canvas");
     Object.assign(picture, { width: wide, height: high });
     const pen = picture.getContext("2d");
-    Object.assign(pen, { font, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, strokeStyle: halo, fillStyle: colors.ink });
+    Object.assign(pen, { font, direction: painter.direction, textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: 4 * ratio, strokeStyle: halo, fillStyle: colors.ink });
     for (const write of ["strokeText", "fillText"]) pen[write](text, wide / 2, away);
     pictures.set(text + halo, picture);
   }

@@ -19,7 +19,7 @@ export class Cart {
    * chosen or given up)
    * @param on has `changed()`, `selected(seat, isChosen)`, `placed(section)` (another number of its
    * places), `held()`, `ended(refusal, lock)`, `gone(seats)`, `taken(seats)`,
-   * `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal, wish for places)` and
+   * `barred(category)` (why its seats can't be chosen; undefined if they can), `said(text, seat that it is about)`, `hinted(seats)`, `named(seats)` (their names), `refused(refusal, wish for places)` and
    * `waiting(refusal)`
    */
   constructor(api, hall, seats, options, words, on) {
@@ -186,6 +186,8 @@ export class Cart {
     }
     if (this.#isClosed()) return undefined;
     if (!this.canHave(seat)) return this.on.said(this.words.taken, seat);
+    const barred = this.on.barred(this.hall.category[seat]);
+    if (barred !== undefined) return this.on.said(barred);
     if (this.size >= this.options.most) return this.on.said(this.words.most(this.options.most));
     this.chosen.add(seat);
     return this.#chose(seat, true);
@@ -247,7 +249,9 @@ export class Cart {
       this.on.said(this.words.hasBooking);
       return this.on.changed(); // shows the previous number again
     }
-    if (n > had && this.#isClosed()) n = had;
+    const barred = this.on.barred(section.category);
+    if (n > had && barred !== undefined) this.on.said(barred);
+    if (n > had && (barred !== undefined || this.#isClosed())) n = had;
     const others = this.size - had;
     if (n > 0 && others + n > this.options.most) {
       this.on.said(this.words.most(this.options.most));

@@ -2,11 +2,11 @@
 
 import { Api, Refusal, pause } from "./api.js";
 import { Cart } from "./cart.js";
+import { Choice } from "./choice.js";
 import { el, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Hall, accessible, companion, restricted } from "./hall.js";
 import { languageOf, wordsOf } from "./language.js";
-import { SeatList } from "./list.js";
 import { free, taken } from "./painter.js";
 import { SeatMap } from "./map.js";
 import { Panel } from "./panel.js";
@@ -15,6 +15,7 @@ import { Sale, saleText } from "./sale.js";
 import { Seats } from "./seats.js";
 import { css } from "./style.js";
 import { colorsOf } from "./theme.js";
+import { pictureOf } from "./view.js";
 import { WaitingBox, keyOf } from "./waiting.js";
 import { Waitlist, takesEntries } from "./waitlist.js";
 import { words as english } from "./words/en.js";
@@ -24,6 +25,7 @@ import { words as english } from "./words/en.js";
 let sheet;
 
 const toastTime = 7000; // ms
+const restTime = 600; // ms of the pointer at a seat, until the view from there is loaded
 const defaultMost = 10; // seats
 const mostSeats = 50; // that one lock may have
 const pollInterval = 30_000; // ms, of the locks: they may be bought on another device
@@ -45,6 +47,7 @@ const numbers = new Set(); // of the maps on the page
  * @attr {number} ttl-seconds - how long seats are held; without it, as long as the server holds them
  * @attr {string} lock - IDs of locks to continue with, separated by spaces, such as after a reload
  * @attr {boolean} paying - nothing can be chosen or given up while the shop is paid. The element sets and removes it too
+ * @attr {string} selectable - keys of the categories that can be chosen, separated by spaces; without it, all. It is what is shown, and no protection
  * @attr {string} prices - JSON, by category key: numbers (see `currency`) or texts
  * @attr {string} currency - such as EUR, for prices that are numbers
  * @attr {string} lang - the language of texts, dates and prices; without it, the page's or the browser's
@@ -63,6 +66,7 @@ const numbers = new Set(); // of the maps on the page
  * @csspart sale - the text while the event is not on sale
  * @csspart notice - the text over a map that is not live
  * @csspart map - the map
+ * @csspart minimap - the small picture of the hall on the map
  * @csspart cursor - the seat or section that has the keyboard's focus
  * @csspart list - the list of seats, in place of the map
  * @csspart tip - the text at the pointer
@@ -91,7 +95,7 @@ const numbers = new Set(); // of the maps on the page
  * @cssprop --holdfast-height - height of the map
  */
 export class HoldfastSeats extends HTMLElement {
-  static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "paying", "theme", "lang"];
+  static observedAttributes = ["event", "src", "user", "holder", "max-seats", "hold", "prices", "currency", "ttl-seconds", "lock", "paying", "selectable", "theme", "lang"];
 
   #language = "en";
   #table = english; // the texts of the language
@@ -130,7 +134,7 @@ export class HoldfastSeats extends HTMLElement {
     /** @private */
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
-    for (const name of ["token", "prices", "words", "paying"]) { // that a page has set before this class was defined
+    for (const name of ["token", "prices", "words", "paying", "selectable"]) { // that a page has set before this class was defined
       if (!Object.hasOwn(this, name)) continue;
       const value = this[name];
       delete this[name];
@@ -209,7 +213,15 @@ export class HoldfastSeats extends HTMLElement {
   async best(seats, options = {}) {
     const p = this.#parts;
     if (p === undefined) return;
+    await this.#best(p, seats, p.choice.wish(options));
+  }
+
+  async #best(p, seats, options) {
     try {
+      if (options.categories?.length === 0) {
+        this.#say(this.words.tooFew(0));
+        throw new Refusal(0, { code: "NOT_SELECTABLE", detail: this.words.tooFew(0) });
+      }
       await p.cart.best(seats, options);
     } catch (refusal) {
       this.#missed(p, refusal, seats, options);
@@ -228,6 +240,16 @@ export class HoldfastSeats extends HTMLElement {
    */
   get paying() { return this.hasAttribute("paying"); }
   set paying(is) { this.toggleAttribute("paying", is); }
+
+  /**
+   * selectable is the attribute, as a list of keys; null: all categories can be chosen.
+   * @type {string[] | null}
+   */
+  get selectable() { return this.getAttribute("selectable")?.split(/\s+/).filter(Boolean) ?? null; }
+  set selectable(keys) {
+    if (keys == null) this.removeAttribute("selectable");
+    else this.setAttribute("selectable", keys.join(" "));
+  }
 
   /**
    * waitlistEntry is the customer's entry on the waiting list, open or ended on this page, as the server answered it; null: there is none.
@@ -345,11 +367,29 @@ export class HoldfastSeats extends HTMLElement {
       this.#parts?.list?.all();
       this.#showAll();
     } else if (name === "theme") this.#setColors();
+    else if (name === "selectable") this.#select();
     else if (["max-seats", "hold", "ttl-seconds", "paying"].includes(name)) {
       Object.assign(this.#parts?.cart.options ?? {}, this.#options());
       this.#showAll();
     }
     else if (name !== "lock") this.#reload(); // it is read when an event is shown
+  }
+
+  // #select applies the attribute selectable.
+  #select() {
+    const p = this.#parts;
+    if (p?.panel === undefined) return;
+    p.choice.setSelectable(this.selectable);
+    const box = this.#waitingBox(p);
+    p.box.node.replaceWith(box.node);
+    p.box = box;
+    this.#showChoice(p);
+  }
+
+  #showChoice(parts) {
+    parts.map.redraw();
+    parts.list?.all();
+    parts.panel.showChoice();
   }
 
   #reload() {
@@ -365,6 +405,7 @@ export class HoldfastSeats extends HTMLElement {
   // #end stops the parts of an event. Its locks stay, for the next load of the same event. The load's end stops the cart.
   #end() {
     this.#load?.abort();
+    clearTimeout(this.#tipTimer);
     const p = this.#parts;
     this.#parts = undefined;
     [this.#hinted, this.#tip, this.#shown, this.#left, this.#isGone] = [[], -1, new Set(), Infinity, false];
@@ -428,7 +469,9 @@ export class HoldfastSeats extends HTMLElement {
   async #build(api, event, customer, hall, signal) {
     const w = this.words;
     const seats = new Seats(hall);
-    const parts = { api, event, hall, seats, readAt: performance.now() };
+    const choice = new Choice(hall, this.selectable);
+    /** @type {any} */
+    const parts = { api, event, hall, seats, choice, readAt: performance.now() };
     parts.cart = new Cart(api, hall, seats, { event, customer, ...this.#options() }, w, {
       changed: () => this.#showAll(),
       selected: (seat, isChosen) => this.#parts === parts && this.#tell("seatselected", { seat: this.#seat(seat), selected: isChosen, selection: this.selection }),
@@ -445,6 +488,7 @@ export class HoldfastSeats extends HTMLElement {
       },
       gone: (list) => list.length > 0 && this.#say(w.gone(this.#names(list))),
       named: (list) => this.#names(list),
+      barred: (category) => this.#barred(category),
       taken: (list) => this.#changed(list, []),
       hinted: (list) => {
         this.#hinted = list;
@@ -487,8 +531,9 @@ export class HoldfastSeats extends HTMLElement {
     }
     this.#parts = parts;
     const look = {
-      stage: w.stage, state: (i) => (seats.taken[i] === 1 && !parts.cart.isMine(i) ? taken : free), available: (s) => seats.available[s.number],
-      text: (s) => (seats.available[s.number] === 0 ? w.soldOut : w.free(seats.available[s.number])),
+      hasMini: true, stage: w.stage, available: (s) => (this.#isClosedTo(s) ? 0 : seats.available[s.number]), text: (s) => this.#freeIn(s),
+      state: (i) => ((seats.taken[i] === 1 && !parts.cart.isMine(i)) || !choice.isSelectable(hall.category[i]) ? taken : free),
+      isFaint: (c) => choice.isFaint(c), isFaintSection: (s) => choice.isFaintSection(s),
       describe: (i) => this.#describe(i), describeSection: (s) => this.#describeSection(s),
       overlay: () => ({ mine: [...parts.cart.held].filter((i) => parts.cart.chosen.has(i)), pending: [...parts.cart.chosen].filter((i) => !parts.cart.held.has(i)), hinted: this.#hinted }),
       warning: (i) => this.#warning(i),
@@ -499,19 +544,23 @@ export class HoldfastSeats extends HTMLElement {
         if (isTouch && !parts.cart.chosen.has(i)) this.#showToast(this.#describe(i).name); // a finger has no tip, and the list may be out of view
         parts.cart.toggle(i);
       },
-      area: (s) => parts.panel.focusArea(s),
+      area: (s) => this.#toArea(s),
       hover: (i, at) => this.#hover(i, at), left,
       moved: (sections) => this.#follow(sections), scrolled: () => this.#tellOfWheel(),
     }, w);
-    parts.list = new SeatList(hall, look, {
-      seat: (i) => parts.cart.toggle(i), area: (s) => parts.panel.focusArea(s), moved: (sections) => this.#follow(sections), left,
-    }, w);
+    parts.newList = (SeatList) => new SeatList(hall, look, {
+      seat: (i) => parts.cart.toggle(i), area: (s) => this.#toArea(s), moved: (sections) => this.#follow(sections), left,
+    }, w, { el, setText, rowName });
     parts.panel = new Panel(hall, seats, parts.cart, {
       most: () => parts.cart.options.most, describe: (i) => this.#describe(i), color: (c) => parts.map.painter.fills?.[c] ?? hall.categories[c].color,
       label: (text) => (this.#number === 1 ? text : w.another(text, this.#number)), price: (c) => this.#price(c), total: (list, areas) => this.#total(list, areas),
-      timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()),
+      timeLeft: () => (parts.cart.deadline === undefined ? undefined : parts.cart.deadline - api.now()), choice,
     }, {
-      best: (n, category) => this.best(n, category === "" ? {} : { categories: [category] }).catch(() => {}), // the refusal has been shown
+      best: (n, category) => this.#best(parts, n, choice.wish(category === "" ? {} : { categories: [category] }, true)).catch(() => {}), // the refusal has been shown
+      picked: (c) => {
+        choice.toggle(c);
+        this.#showChoice(parts);
+      },
       places: (s, n) => parts.cart.setPlaces(s, n), remove: (i) => parts.cart.toggle(i),
     }, w);
     parts.box = this.#waitingBox(parts);
@@ -521,7 +570,7 @@ export class HoldfastSeats extends HTMLElement {
     this.notice.hidden = true;
     this.#isOffline = false;
     this.root.replaceChildren(this.#toolbar(parts),
-      el("div", { className: "view" }, parts.map.node, parts.list.node, this.#tipNode, this.#toast, this.notice), parts.panel.node);
+      el("div", { className: "view" }, parts.map.node, this.#tipNode, this.#toast, this.notice), parts.panel.node);
     if (hall.floorsMeet) parts.map.setFloor(hall.floors[0]);
     this.#setColors();
     this.root.removeAttribute("aria-busy");
@@ -547,12 +596,12 @@ export class HoldfastSeats extends HTMLElement {
 
   // #waitingBox shows the waiting list. What a customer can wait for is as in best available, or standing places.
   #waitingBox(parts) {
-    const { hall, cart, waitlist } = parts;
+    const { hall, cart, waitlist, choice } = parts;
     const kindOf = (wish, name) => [keyOf(wish), name, wish];
-    const used = new Set(hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
-    const kinds = [...(hall.seats === 0 ? [] : [kindOf({}, this.words.waitAny)]),
-      ...hall.categories.filter((c, i) => used.has(i)).map((c) => kindOf({ categories: [c.key] }, c.name)),
-      ...hall.sections.filter((s) => s.capacity > 0).map((s) => kindOf({ section: s.key }, s.name))];
+    const seated = choice.seated.filter((c) => choice.isSelectable(c)).map((c) => hall.categories[c]);
+    const kinds = [...(seated.length === 0 || seated.length < choice.seated.length ? [] : [kindOf({}, this.words.waitAny)]),
+      ...seated.map((c) => kindOf({ categories: [c.key] }, c.name)),
+      ...hall.sections.filter((s) => s.capacity > 0 && choice.isSelectable(s.category)).map((s) => kindOf({ section: s.key }, s.name))];
     const said = (refusal) => {
       const w = this.words;
       const texts = { WAITLIST_CLOSED: w.listClosed, WAITLIST_FULL: w.listFull, SEATS_STILL_AVAILABLE: w.stillFree, EVENT_NOT_ON_SALE: w.notOnSale,
@@ -625,13 +674,15 @@ export class HoldfastSeats extends HTMLElement {
   }
 
   #toolbar(parts) {
-    const { hall, map, list } = parts;
+    const { hall, map } = parts;
     const w = this.words;
     const button = (text, name, onclick) => el("button", { type: "button", textContent: text, title: name, "aria-label": name, onclick });
     const floors = hall.floors.length < 2 ? undefined : el("select", { "aria-label": w.floor, onchange: () => map.setFloor(floors.value === "*" ? undefined : floors.value) },
       hall.floorsMeet ? undefined : el("option", { value: "*", textContent: w.allFloors }), ...hall.floors.map((f) => el("option", { value: f, textContent: w.floorName(f) })));
     parts.floors = floors;
-    const toggle = el("button", { type: "button", textContent: w.list, onclick: () => {
+    const toggle = el("button", { type: "button", textContent: w.list, onclick: async () => {
+      const list = await this.#list(parts);
+      if (list === undefined || this.#parts !== parts) return;
       const isList = list.node.hidden;
       list.node.hidden = !isList;
       for (const part of [map.node, zoom, ...(floors === undefined ? [] : [floors])]) part.hidden = isList;
@@ -643,6 +694,22 @@ export class HoldfastSeats extends HTMLElement {
       button("−", w.zoomOut, () => map.zoomOut()), button("+", w.zoomIn, () => map.zoomIn()), button("⤢", w.whole, () => map.whole()));
     parts.opening = el("p", { className: "sale", part: "sale", role: "timer", "aria-live": "off", hidden: true });
     return el("div", { className: "toolbar", part: "toolbar" }, parts.opening, toggle, floors, zoom);
+  }
+
+  // #list is the list of seats; undefined if it can't be loaded.
+  async #list(parts) {
+    if (parts.list !== undefined) return parts.list;
+    try {
+      const { SeatList } = await import("./list.js");
+      if (parts.list === undefined) {
+        parts.list = parts.newList(SeatList);
+        parts.map.node.after(parts.list.node);
+      }
+      return parts.list;
+    } catch {
+      this.#say(this.words.failed);
+      return undefined;
+    }
   }
 
   // #checkPlan loads the event again if it has another plan.
@@ -667,7 +734,7 @@ export class HoldfastSeats extends HTMLElement {
     const touched = new Set(sections);
     for (const i of list) touched.add(p.hall.section(i));
     p.map.changed(list, touched);
-    p.list.changed(list, touched);
+    p.list?.changed(list, touched);
     p.cart.seatsChanged(list);
     const wasSoldOut = p.panel.isSoldOut;
     p.panel.showCounts();
@@ -684,7 +751,7 @@ export class HoldfastSeats extends HTMLElement {
     const changed = [...new Set([...mine, ...this.#shown])];
     this.#shown = mine;
     p.map.changed(changed, []);
-    p.list.changed(changed, []);
+    p.list?.changed(changed, []);
     p.panel.show();
     if (this.#tip >= 0) this.#showTip(p);
   }
@@ -694,7 +761,7 @@ export class HoldfastSeats extends HTMLElement {
     if (p?.map === undefined) return;
     const names = ["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn"];
     p.map.setColors(colorsOf(this.root, Object.fromEntries(names.map((name) => [name, `--_${name}`]))));
-    p.list.all();
+    p.list?.all();
     p.panel.show();
   }
 
@@ -707,20 +774,46 @@ export class HoldfastSeats extends HTMLElement {
     const marks = [kind & accessible && w.accessible, kind & companion && w.companion, kind & restricted && w.restricted, hall.notes.get(i)].filter(Boolean);
     const isTaken = seats.taken[i] === 1 && !cart.isMine(i);
     const isPressed = cart.chosen.has(i);
-    const state = isPressed ? (cart.held.has(i) ? w.held : w.chosen) : isTaken ? w.taken : w.available;
-    return { name, text: [name, ...marks, state].join(", "), isPressed, isTaken, color: map?.painter.fills?.[hall.category[i]] ?? category.color };
+    const isSelectable = this.#parts.choice.isSelectable(hall.category[i]);
+    const state = isPressed ? (cart.held.has(i) ? w.held : w.chosen) : isTaken ? w.taken : isSelectable ? w.available : w.notSelectable;
+    const isBarred = !isPressed && (isTaken || !this.#parts.choice.allows(hall.category[i]));
+    return { name, text: [name, ...marks, state].join(", "), isPressed, isBarred, color: map?.painter.fills?.[hall.category[i]] ?? category.color };
   }
 
   #names(list) { return list.map((i) => this.#describe(i).name).join("; "); }
 
+  // #barred is why seats of a category can't be chosen; undefined if they can.
+  #barred(category) {
+    const { hall, choice } = this.#parts;
+    const { name } = hall.categories[category];
+    if (choice.allows(category)) return undefined;
+    return choice.isSelectable(category) ? this.words.filtered(name) : `${name}: ${this.words.notSelectable}`;
+  }
+
+  #toArea(section) {
+    const barred = this.#barred(section.category);
+    if (barred === undefined) this.#parts.panel.focusArea(section);
+    else this.#say(barred);
+  }
+
+  // #isClosedTo reports whether nothing in a section can be chosen.
+  #isClosedTo({ categories }) {
+    const { choice } = this.#parts;
+    return categories.length > 0 && !categories.some((c) => choice.isSelectable(c));
+  }
+
+  #freeIn(section) {
+    const free = this.#parts.seats.available[section.number];
+    return this.#isClosedTo(section) ? this.words.notSelectable : free === 0 ? this.words.soldOut : this.words.free(free);
+  }
+
   #describeSection(s) {
-    const { hall, seats } = this.#parts;
-    const free = seats.available[s.number];
+    const { hall } = this.#parts;
     const prices = s.categories.map((c) => priceOf(this.prices, hall.categories[c].key)).filter((p) => p !== undefined);
     const amounts = prices.filter((p) => typeof p === "number");
     const range = amounts.length === 0 ? [] : [...new Set([Math.min(...amounts), Math.max(...amounts)].map((p) => this.#format(p)))];
     const price = [range.join(" – "), ...new Set(prices.filter((p) => typeof p !== "number").map(String))].filter(Boolean).join(", ");
-    return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: free === 0 ? this.words.soldOut : this.words.free(free), price });
+    return this.words.section({ name: s.name, category: hall.categories[s.category].name, free: this.#freeIn(s), price });
   }
 
   /** @returns {SelectedSeat} */
@@ -770,12 +863,35 @@ export class HoldfastSeats extends HTMLElement {
   #hover(seat, at) {
     const p = this.#parts;
     if (p === undefined) return;
+    this.#tipAt = at;
     if (seat !== this.#tip) {
       this.#tip = seat;
+      this.#tipPicture = undefined;
+      clearTimeout(this.#tipTimer);
+      const view = seat < 0 ? undefined : p.hall.viewOf(seat);
+      if (view !== undefined) this.#tipTimer = setTimeout(() => this.#loadView(p, seat, view), restTime);
       this.#showTip(p);
       p.map.draw();
     }
-    if (seat < 0) return;
+    this.#placeTip(p);
+  }
+
+  #tipAt;
+  #tipPicture; // the view from the seat under the pointer, when it has been loaded
+  #tipTimer = 0;
+
+  #loadView(p, seat, view) {
+    const picture = pictureOf(view, "", { onload: () => {
+      if (this.#parts !== p || this.#tip !== seat) return;
+      this.#tipPicture = picture;
+      this.#showTip(p);
+      this.#placeTip(p);
+    } });
+  }
+
+  #placeTip(p) {
+    if (this.#tip < 0) return;
+    const at = this.#tipAt;
     const { clientWidth, clientHeight } = p.map.node;
     const [x, y] = [Math.min(at.x + 14, clientWidth - this.#tipNode.offsetWidth - 4), at.y + 18 + this.#tipNode.offsetHeight > clientHeight ? at.y - this.#tipNode.offsetHeight - 12 : at.y + 18];
     this.#tipNode.style.transform = `translate(${Math.max(4, x)}px, ${Math.max(4, y)}px)`;
@@ -796,6 +912,8 @@ export class HoldfastSeats extends HTMLElement {
 
   // #warning is the text about them before the click; undefined if there are none.
   #warning(seat) {
+    const { hall, choice } = this.#parts;
+    if (choice.isFaint(hall.category[seat])) return this.words.filtered(hall.categories[hall.category[seat]].name);
     const single = this.#singles(seat);
     return single.length === 0 ? undefined : this.words.orphan(single.map((i) => this.#parts.hall.labels[i]).join(", "));
   }
@@ -808,7 +926,7 @@ export class HoldfastSeats extends HTMLElement {
     this.#tipNode.hidden = seat < 0;
     if (seat < 0) return;
     const warning = this.#warning(seat);
-    this.#tipNode.replaceChildren(this.#describe(seat).text, ...(warning === undefined ? [] : [el("span", { className: "warn", textContent: warning })]));
+    this.#tipNode.replaceChildren(this.#describe(seat).text, ...(warning === undefined ? [] : [el("span", { className: "warn", textContent: warning })]), this.#tipPicture ?? "");
   }
 
   #tellHeld() {

@@ -2,6 +2,7 @@
 
 import { isColor, palette } from "./color.js";
 import { Grid } from "./grid.js";
+import { addressOf } from "./view.js";
 
 /** What a seat is besides. */
 export const accessible = 1;
@@ -38,6 +39,7 @@ export class Hall {
     this.ids = new Array(n);
     this.labels = new Array(n);
     this.notes = new Map();
+    this.views = new Map(); // addresses of pictures, where a seat has its own
     this.rows = [];
     this.sections = plan.sections.map((s, i) => this.#section(s, i, numberOf));
     this.byID = new Map(this.ids.map((id, i) => [id, i]));
@@ -64,7 +66,7 @@ export class Hall {
 
   #section(s, number, numberOf) {
     const section = {
-      number, key: s.key, name: s.name, floor: s.floor ?? "", entrance: s.entrance ?? "", category: numberOf.get(s.category),
+      number, key: s.key, name: s.name, floor: s.floor ?? "", entrance: s.entrance ?? "", view: addressOf(s.viewUrl), category: numberOf.get(s.category),
       capacity: s.capacity ?? 0, first: this.#filled, end: 0, rows: [], categories: [], main: numberOf.get(s.category), outline: undefined,
       given: s.outline?.length > 2 ? Float64Array.from(s.outline.flat()) : undefined,
     };
@@ -83,6 +85,7 @@ export class Hall {
         this.ids[i] = seat.id;
         this.labels[i] = seat.label;
         if (seat.note) this.notes.set(i, seat.note);
+        if (addressOf(seat.viewUrl)) this.views.set(i, seat.viewUrl);
       });
       r.end = this.#filled;
       section.rows.push(r);
@@ -98,6 +101,8 @@ export class Hall {
 
   /** section and row of a seat. */
   section(seat) { return this.sections[this.sectionOf[seat]]; }
+  /** viewOf is the address of what is seen from a seat; undefined if the plan has none. */
+  viewOf(seat) { return this.views.get(seat) ?? this.section(seat).view; }
   row(seat) { return this.rows[this.rowOf[seat]]; }
 
   /**

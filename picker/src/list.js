@@ -1,8 +1,7 @@
 // The same seats as a list: sections, their rows, their seats. It is built as it is opened. The seats of a section are a
 // grid with one stop of the Tab key, in which the arrow keys move.
-
-import { el, setText } from "./dom.js";
-import { rowName } from "./rows.js";
+//
+// This file is loaded when the list is opened. It imports nothing: what it shared with the rest of the map would be one more file for all pages.
 
 const rowsAtOnce = 30;
 
@@ -12,15 +11,19 @@ export class SeatList {
   #open = new Set();
   #focused; // the seat that has the focus, or had it last: its name has its warning
 
-  /** @param look has `describe(seat)`, `warning(seat)`, `describeSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()` */
-  constructor(hall, look, on, words) {
+  /** @param look has `describe(seat)`, `warning(seat)`, `describeSection(section)`, `isFaintSection(section)`; @param on has `seat(seat)`, `area(section)`, `moved(sections)`, `left()`; @param {any} shared has `el`, `setText` and `rowName` */
+  constructor(hall, look, on, words, shared) {
+    this.el = shared.el;
+    this.setText = shared.setText;
+    this.rowName = shared.rowName;
     this.hall = hall;
     this.look = look;
     this.on = on;
     this.words = words;
-    this.node = el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list, "aria-describedby": "help",
+    this.node = this.el("div", { className: "list", part: "list", hidden: true, role: "group", "aria-label": words.list, "aria-describedby": "help",
       onkeydown: (event) => this.#leave(event) },
       ...hall.sections.map((s) => this.#section(s)));
+    this.changed([], hall.sections);
   }
 
   /** sections are the open sections. */
@@ -29,7 +32,11 @@ export class SeatList {
   changed(seats, sections) {
     for (const i of seats) this.#show(i);
     if (this.#focused !== undefined) this.#show(this.#focused); // its neighbours decide on its warning
-    for (const s of sections) setText(this.#summaries.get(s), this.look.describeSection(s));
+    for (const s of sections) {
+      const summary = this.#summaries.get(s);
+      this.setText(summary, this.look.describeSection(s));
+      summary.closest("details, .area").hidden = this.look.isFaintSection(s);
+    }
   }
 
   /** all updates every button. */
@@ -38,19 +45,19 @@ export class SeatList {
   }
 
   #section(s) {
-    const summary = el("span", { textContent: this.look.describeSection(s) });
+    const summary = this.el("span", { textContent: this.look.describeSection(s) });
     this.#summaries.set(s, summary);
     if (s.capacity > 0) {
-      return el("div", { className: "area" }, el("button", { type: "button", onclick: () => this.on.area(s) }, summary));
+      return this.el("div", { className: "area" }, this.el("button", { type: "button", onclick: () => this.on.area(s) }, summary));
     }
-    const rows = el("div", { role: "grid", "aria-label": s.name, onkeydown: (event) => this.#key(event, rows),
+    const rows = this.el("div", { role: "grid", "aria-label": s.name, onkeydown: (event) => this.#key(event, rows),
       onfocusin: ({ target }) => this.#stopAt(rows, target) });
-    const details = el("details", { ontoggle: () => {
+    const details = this.el("details", { ontoggle: () => {
       if (details.open) this.#open.add(s);
       else this.#open.delete(s);
       if (details.open && rows.children.length === 0) this.#addRows(s, rows, 0);
       this.on.moved(this.sections);
-    } }, el("summary", {}, summary), rows);
+    } }, this.el("summary", {}, summary), rows);
     return details;
   }
 
@@ -58,7 +65,7 @@ export class SeatList {
   // quick enough for.
   #leave(event) {
     if (event.altKey || event.ctrlKey || event.metaKey || event.defaultPrevented) return;
-    const heads = [...this.node.querySelectorAll("summary, .area > button")];
+    const heads = [...this.node.querySelectorAll("summary, .area > button")].filter((head) => head.checkVisibility());
     const at = heads.indexOf(event.target);
     if (event.key === "Escape") at < 0 ? event.target.closest("details")?.querySelector("summary").focus() : this.on.left();
     else {
@@ -73,14 +80,14 @@ export class SeatList {
   #addRows(s, grid, from) {
     const rows = s.rows.slice(from, from + rowsAtOnce);
     for (const row of rows) {
-      const seats = el("span", { className: "seats", role: "presentation" });
-      for (let i = row.first; i < row.end; i++) seats.append(el("span", { role: "gridcell" }, this.#seat(i)));
-      grid.append(el("div", { className: "row", role: "row" }, el("span", { className: "label", role: "rowheader", textContent: this.words.row(rowName(row.label)) }), seats));
+      const seats = this.el("span", { className: "seats", role: "presentation" });
+      for (let i = row.first; i < row.end; i++) seats.append(this.el("span", { role: "gridcell" }, this.#seat(i)));
+      grid.append(this.el("div", { className: "row", role: "row" }, this.el("span", { className: "label", role: "rowheader", textContent: this.words.row(this.rowName(row.label)) }), seats));
     }
     if (from === 0) this.#stopAt(grid, grid.querySelector("button"));
     const next = from + rows.length;
     if (next === s.rows.length) return;
-    const more = el("button", { type: "button", textContent: this.words.moreRows, onclick: () => {
+    const more = this.el("button", { type: "button", textContent: this.words.moreRows, onclick: () => {
       more.remove();
       this.#addRows(s, grid, next);
       grid.children[next].querySelector("button")?.focus();
@@ -100,13 +107,14 @@ export class SeatList {
     const row = event.target.closest(".row");
     const seats = [...row.querySelectorAll("button")];
     const at = seats.indexOf(event.target);
+    const forward = getComputedStyle(row).direction === "rtl" ? -1 : 1;
     const nearest = (rowAt) => {
       const left = (b) => b.getBoundingClientRect().left;
       const far = (b) => Math.abs(left(b) - left(event.target));
       return [...(rowAt?.querySelectorAll("button") ?? [])].reduce((a, b) => (a === undefined || far(b) < far(a) ? b : a), undefined);
     };
     const to = {
-      ArrowLeft: () => seats[at - 1], ArrowRight: () => seats[at + 1], Home: () => seats[0], End: () => seats.at(-1),
+      ArrowLeft: () => seats[at - forward], ArrowRight: () => seats[at + forward], Home: () => seats[0], End: () => seats.at(-1),
       ArrowUp: () => nearest(row.previousElementSibling), ArrowDown: () => nearest(row.nextElementSibling),
     }[event.key];
     if (to === undefined) return;
@@ -115,7 +123,7 @@ export class SeatList {
   }
 
   #seat(i) {
-    const button = el("button", { type: "button", textContent: this.hall.labels[i], tabIndex: -1, onclick: () => this.on.seat(i), onfocus: () => this.#focus(i) });
+    const button = this.el("button", { type: "button", textContent: this.hall.labels[i], tabIndex: -1, onclick: () => this.on.seat(i), onfocus: () => this.#focus(i) });
     this.#buttons.set(i, button);
     this.#show(i);
     return button;
@@ -131,11 +139,11 @@ export class SeatList {
   #show(i) {
     const button = this.#buttons.get(i);
     if (button === undefined) return;
-    const { text, isPressed, isTaken, color } = this.look.describe(i);
+    const { text, isPressed, isBarred, color } = this.look.describe(i);
     const name = [text, i === this.#focused && this.look.warning(i)].filter(Boolean).join(". ");
     if (button.getAttribute("aria-label") !== name) button.setAttribute("aria-label", name);
     button.setAttribute("aria-pressed", String(isPressed ?? false));
-    if (isTaken) button.setAttribute("aria-disabled", "true");
+    if (isBarred) button.setAttribute("aria-disabled", "true");
     else button.removeAttribute("aria-disabled");
     button.style.setProperty("--_seat", color);
   }

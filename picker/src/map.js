@@ -11,11 +11,12 @@ const doubleTap = 300; // ms
 const oneTurn = 400; // ms between two events of a wheel that is still being turned
 const settle = 120; // ms after the last movement, until the picture is drawn sharp
 const step = Math.SQRT2; // of the zoom buttons
+const miniFrom = 480; // pixels of the map's width, and half as many of its height, from which on it has a mini map
 const seatSize = 24; // pixels between two seats after zooming to one
 
 /**
  * SeatMap shows a hall. `look` is the painter's, with `describe(seat)` and `describeSection(section)` for the
- * keyboard's button; `on` has `seat(seat, isTouch)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
+ * keyboard's button, and `hasMini`, if it may have a mini map; `on` has `seat(seat, isTouch)` (clicked, or Enter), `area(section)` (of general admission), `hover(seat)`,
  * `moved(sections in view)`, `left()` and, if `drawsRectangles` is set, `rectangle(seats, area of the plan)`, which Shift with the keys that move gives too; optionally
  * `scrolled()`, when the wheel has moved the page and not the map.
  */
@@ -78,6 +79,13 @@ export class SeatMap {
     this.draw();
   }
 
+  /** redraw draws everything again, such as with other faint categories. */
+  redraw() {
+    this.painter.redraw();
+    this.#describe();
+    this.draw();
+  }
+
   setFloor(floor) {
     this.painter.setFloor(floor);
     const { seat, section } = this.#focus;
@@ -106,8 +114,30 @@ export class SeatMap {
         performance.mark("holdfast-drawn");
       }
       this.#putButton();
+      this.#showMini();
       if (more || this.#animation !== undefined) this.draw();
     });
+  }
+
+  #mini; // null while it is loaded
+
+  // #showMini shows a small picture of the hall, if the map has room for it and does not show all.
+  #showMini() {
+    const c = this.#camera;
+    const box = this.#box;
+    if (!this.look.hasMini || c.width < miniFrom || c.height < miniFrom / 2 || c.contains(box)) {
+      if (this.#mini) this.#mini.node.hidden = true;
+      return;
+    }
+    if (this.#mini === undefined) {
+      this.#mini = null;
+      import("./minimap.js").then(({ MiniMap }) => {
+        this.#mini = new MiniMap(this.hall, this.painter, (x, y) => this.#goTo({ scale: c.scale, dx: c.width / 2 - x * c.scale, dy: c.height / 2 - y * c.scale }, false));
+        this.canvas.after(this.#mini.node);
+        this.draw();
+      }, () => {}); // the map can be moved without
+    }
+    this.#mini?.show(c, box);
   }
 
   /** whole shows the whole hall. */

@@ -14,13 +14,14 @@ const budget = 2; // ms a frame for new pictures; to put them on the screen take
 const firstBudget = 8; // … while there is nothing to see yet
 const maxTiles = 120;
 const maxSpare = 60;
+const faintness = 0.3; // opacity of what the customer does not look at
 
 /** States of a seat. */
 export const [free, taken, sold, blocked] = [0, 1, 2, 3];
 
 /**
  * Painter draws a hall on a canvas. `look` provides what the painter does not know: `state(seat)`, `available(section)`, `text(section)`
- * and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
+ * `isFaint(category)` and `isFaintSection(section)`, if there are such, and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
  * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
  * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not. `redrawn()`, if there is one, is called when another
  * frame must be drawn for what was loaded. The plan editor has two more: `hides(seat)` (it is being moved) and
@@ -69,6 +70,7 @@ export class Painter {
   /** setColors draws everything again with other colours. */
   setColors(colors) {
     this.colors = colors;
+    this.direction = getComputedStyle(this.canvas).direction; // of texts: a picture that is not in the page has no other
     this.fills = this.hall.categories.map((c) => readable(c.color, colors.background));
     this.#forget();
     this.widths.clear(); // the font may be another one
@@ -179,6 +181,7 @@ export class Painter {
     tile.dirty = false;
     const c = tile.context;
     c.setTransform(1, 0, 0, 1, 0, 0);
+    c.direction = this.direction;
     c.fillStyle = this.colors.background;
     c.fillRect(0, 0, tileSize, tileSize);
     const area = layer.area(key);
@@ -233,6 +236,8 @@ export class Painter {
     return isFree;
   }
 
+  #isFaint(s) { return this.look.isFaintSection?.(s) ?? false; }
+
   #drawsShare(layer, s) { return !layer.seats || s.capacity > 0; }
 
   // #fill is the background of a section.
@@ -247,18 +252,22 @@ export class Painter {
     c.beginPath();
     for (let i = 0; i < s.outline.length; i += 2) c.lineTo(x(s.outline[i]), y(s.outline[i + 1]));
     c.closePath();
+    c.globalAlpha = this.#isFaint(s) ? faintness : 1;
     c.fillStyle = this.#fill(layer, s);
     c.fill();
     if (drawsShare && this.look.isVenue) this.#shares(c, s, x, y);
     c.strokeStyle = drawsShare ? this.fills[s.main] : this.colors.line;
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
+    c.globalAlpha = 1;
   }
 
   #writeCaption(c, layer, s, x, y) {
     if (!this.#drawsShare(layer, s)) return;
     const caption = this.#caption(c, layer, s);
-    c.fillStyle = inkOn(this.#fill(layer, s));
+    const isFaint = this.#isFaint(s);
+    c.globalAlpha = isFaint ? faintness : 1;
+    c.fillStyle = isFaint ? this.colors.ink : inkOn(this.#fill(layer, s));
     c.textAlign = "center";
     c.textBaseline = "middle";
     c.translate(x(caption.x), y(caption.y));
@@ -268,6 +277,7 @@ export class Painter {
       if (this.look.isVenue) this.#plate(c, line.text, 0, line.dy);
       c.fillText(line.text, 0, line.dy);
     }
+    c.globalAlpha = 1;
     c.setTransform(1, 0, 0, 1, 0, 0);
   }
 
@@ -347,10 +357,11 @@ export class Painter {
   #seat(c, layer, i, x, y) {
     if (this.look.hides?.(i)) return;
     const state = this.look.state(i);
-    const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], state);
+    const isFaint = this.look.isFaint?.(this.hall.category[i]) ?? false;
+    const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], state, isFaint);
     c.drawImage(sprite, Math.round(x - sprite.width / 2), Math.round(y - sprite.height / 2));
     const size = this.hall.spacing * layer.scale;
-    if (size < labelsFrom * this.ratio || (state !== free && !this.look.isVenue)) return;
+    if (isFaint || size < labelsFrom * this.ratio || (state !== free && !this.look.isVenue)) return;
     c.fillStyle = this.look.isVenue && state === free ? this.colors.ink : inkOn(this.#color(this.hall.category[i], state));
     const label = this.hall.labels[i];
     if (label.length <= 2) c.fillText(label, x, y); // to fit it into a width, its own is measured first
@@ -381,8 +392,8 @@ export class Painter {
   // #sprite is the picture of a seat. Its shape alone shows its state: a small dot is taken, a square is
   // accessible, a rhombus is for a companion, and a seat with a restricted view has a cut. For the venue a free seat is a
   // ring, a locked one has a hole, and a blocked one is crossed out.
-  #sprite(layer, category, kind, state) {
-    const key = (category << 5) | (kind << 2) | state;
+  #sprite(layer, category, kind, state, isFaint) {
+    const key = (category << 6) | (kind << 3) | (state << 1) | Number(isFaint);
     let sprite = layer.sprites.get(key);
     if (sprite !== undefined) return sprite;
     sprite = document.createElement("canvas");
@@ -390,6 +401,7 @@ export class Painter {
     sprite.width = sprite.height = Math.max(2, Math.ceil(size));
     const c = sprite.getContext("2d");
     c.translate(sprite.width / 2, sprite.height / 2);
+    c.globalAlpha = isFaint ? faintness : 1;
     c.fillStyle = c.strokeStyle = this.#color(category, state);
     if (this.look.isVenue) venueSeat(c, kind, state, size, this.colors);
     else {

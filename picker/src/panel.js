@@ -3,12 +3,13 @@
 import { remaining } from "./clock.js";
 import { el, setText } from "./dom.js";
 import { accessible, companion, restricted } from "./hall.js";
+import { viewOf } from "./view.js";
 
 export class Panel {
   /**
    * @param shop has `price(category)`, `total(seats, areas)`, `describe(seat)`, `color(category)`, `timeLeft()` in ms,
-   * `most()`, `label(text)`, which no other part of the page has as its name
-   * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)`
+   * `most()`, `label(text)`, which no other part of the page has as its name, and `choice`: what can be chosen
+   * @param on has `best(n, category key or "")`, `places(section, n)`, `remove(seat)` and `picked(category)`, of the legend
    */
   constructor(hall, seats, cart, shop, on, words) {
     this.hall = hall;
@@ -18,6 +19,7 @@ export class Panel {
     this.on = on;
     this.words = words;
     this.node = el("div", { className: "panel", part: "panel" }, this.#legend(), this.#best(), this.#areas(), this.#cart());
+    this.showChoice();
     this.show();
   }
 
@@ -29,9 +31,14 @@ export class Panel {
     this.swatches = this.hall.categories.map(() => el("span", { className: "swatch", "aria-hidden": "true" }));
     const has = (kind) => this.hall.kind.some((k) => k & kind);
     const shapes = this.words.shapes({ accessible: has(accessible), companion: has(companion), restricted: has(restricted) });
-    return el("div", { part: "legend" }, el("ul", { className: "legend", "aria-label": this.words.legend }, ...this.hall.categories.map((c, i) =>
-      el("li", {}, this.swatches[i], el("span", { className: "name", textContent: c.name }), this.prices[i], this.counts[i]))),
-    this.hall.seats === 0 ? undefined : el("p", { className: "soft", "aria-hidden": "true", textContent: `${shapes}.` }));
+    const isSingle = this.hall.categories.length === 1;
+    this.entries = this.hall.categories.map((c, i) => {
+      const parts = [this.swatches[i], el("span", { className: "name", textContent: c.name }), this.prices[i], this.counts[i]];
+      return isSingle ? el("span", {}, ...parts) : el("button", { type: "button", onclick: () => this.on.picked(i) }, ...parts);
+    });
+    return el("div", { part: "legend" }, el("ul", { className: "legend", "aria-label": this.words.legend }, ...this.entries.map((entry) => el("li", {}, entry))),
+      this.hall.seats === 0 ? undefined : el("p", { className: "soft", "aria-hidden": "true", textContent: `${shapes}.` }),
+      isSingle ? undefined : el("p", { className: "soft", textContent: this.words.legendHint }));
   }
 
   #best() {
@@ -39,9 +46,8 @@ export class Panel {
     const { words } = this;
     const number = el("input", { type: "number", min: "1", value: String(Math.min(2, this.shop.most())), required: true });
     this.bestInput = number;
-    const used = new Set(this.hall.sections.filter((s) => s.first < s.end).flatMap((s) => s.categories));
-    const category = el("select", {}, el("option", { value: "", textContent: words.anyCategory }),
-      ...this.hall.categories.filter((c, i) => used.has(i)).map((c) => el("option", { value: c.key, textContent: c.name })));
+    const category = el("select", {});
+    this.bestCategory = category;
     return el("form", { className: "best", part: "best", "aria-label": this.shop.label(words.best), onsubmit: (event) => {
       event.preventDefault();
       this.on.best(Number(number.value), category.value);
@@ -66,7 +72,7 @@ export class Panel {
       this.areaInputs.set(s.number, { n, free });
       return el("li", {}, el("span", { className: "name", textContent: s.name }), free, el("span", { className: "number" },
         el("button", { type: "button", textContent: "−", "aria-label": `${this.words.fewer}: ${s.name}`, onclick: change(-1) }), n,
-        el("button", { type: "button", textContent: "+", "aria-label": `${this.words.more}: ${s.name}`, onclick: change(1) })));
+        el("button", { type: "button", textContent: "+", "aria-label": `${this.words.more}: ${s.name}`, onclick: change(1) })), s.view && viewOf(s.view, this.words.viewFrom, s.name));
     }));
   }
 
@@ -88,6 +94,30 @@ export class Panel {
     n.scrollIntoView({ block: "nearest" });
   }
 
+  /** showChoice updates what can be chosen. */
+  showChoice() {
+    const { hall, words, shop: { choice } } = this;
+    this.entries.forEach((entry, i) => {
+      if (entry.tagName !== "BUTTON") return;
+      entry.disabled = !choice.isSelectable(i);
+      entry.setAttribute("aria-pressed", String(choice.isPicked(i)));
+    });
+    if (this.bestCategory !== undefined) {
+      const { value } = this.bestCategory;
+      const options = choice.seated.filter((i) => choice.allows(i)).map((i) => hall.categories[i]);
+      this.bestCategory.form.hidden = options.length === 0;
+      this.bestCategory.replaceChildren(...[{ key: "", name: words.anyCategory }, ...options].map((c) => el("option", { value: c.key, textContent: c.name })));
+      this.bestCategory.value = options.some((c) => c.key === value) ? value : "";
+    }
+    for (const [number, { n }] of this.areaInputs) {
+      const { category } = hall.sections[number];
+      const li = n.closest("li");
+      li.hidden = choice.isFaint(category) && !this.cart.areas.has(number);
+      for (const control of li.querySelectorAll("button, input")) control.disabled = !choice.isSelectable(category) && !this.cart.areas.has(number);
+    }
+    this.showCounts();
+  }
+
   /** show updates the whole panel. */
   show() {
     this.showCounts();
@@ -101,7 +131,7 @@ export class Panel {
     const focused = this.node.getRootNode().activeElement;
     for (const [number, { n }] of this.areaInputs) if (n !== focused || !this.#isTyping) n.value = String(cart.areas.get(number) ?? 0);
     const seats = [...cart.chosen].sort((a, b) => a - b);
-    this.#showItems(this.list, seats, (seat) => ({ name: this.shop.describe(seat).name, isHeld: cart.held.has(seat) }), (seat) => this.on.remove(seat));
+    this.#showItems(this.list, seats, (seat) => ({ name: this.shop.describe(seat).name, isHeld: cart.held.has(seat), view: this.hall.viewOf(seat) }), (seat) => this.on.remove(seat));
     const areas = [...cart.areas.keys()].sort((a, b) => a - b);
     this.#showItems(this.places, areas, (n) => this.#place(n), (n) => this.on.places(this.hall.sections[n], 0));
     this.none.hidden = cart.size > 0;
@@ -118,18 +148,18 @@ export class Panel {
     const shown = new Map([...list.children].map((li) => [Number(li.dataset.number), li]));
     for (const [number, li] of shown) if (!numbers.includes(number)) li.remove();
     numbers.forEach((number, at) => {
-      const li = shown.get(number) ?? this.#item(number, remove);
+      const { name, isHeld, view } = describe(number);
+      const li = shown.get(number) ?? this.#item(number, remove, view && viewOf(view, this.words.viewFrom, name));
       if (list.children[at] !== li) list.insertBefore(li, list.children[at] ?? null);
-      const { name, isHeld } = describe(number);
       li.classList.toggle("held", isHeld);
       setText(li.firstChild, name);
-      li.lastChild.setAttribute("aria-label", this.words.remove(name));
+      li.children[1].setAttribute("aria-label", this.words.remove(name));
     });
     if (hadFocus && !list.contains(root.activeElement)) (list.querySelector("button") ?? this.title).focus();
   }
 
-  #item(number, remove) {
-    const li = el("li", {}, el("span"), el("button", { type: "button", textContent: "×", onclick: () => remove(number) }));
+  #item(number, remove, view) {
+    const li = el("li", {}, el("span"), el("button", { type: "button", textContent: "×", onclick: () => remove(number) }), view);
     li.dataset.number = String(number);
     return li;
   }
@@ -146,11 +176,10 @@ export class Panel {
     const counts = this.seats.byCategory();
     const areas = [...this.areaInputs.keys()].map((number) => this.seats.available[number]);
     this.isSoldOut = [...counts, ...areas].includes(0);
-    counts.forEach((n, i) => setText(this.counts[i], n === 0 ? this.words.soldOut : this.words.free(n)));
-    for (const [number, { free }] of this.areaInputs) {
-      const n = this.seats.available[number];
-      setText(free, n === 0 ? this.words.soldOut : this.words.free(n));
-    }
+    const { choice } = this.shop;
+    const textOf = (n, category) => (!choice.isSelectable(category) ? this.words.notSelectable : n === 0 ? this.words.soldOut : this.words.free(n));
+    counts.forEach((n, i) => setText(this.counts[i], textOf(n, i)));
+    for (const [number, { free }] of this.areaInputs) setText(free, textOf(this.seats.available[number], this.hall.sections[number].category));
   }
 
   showTime() {

@@ -60,6 +60,9 @@ button.primary { background: var(--_accent); color: var(--_accent-ink); border-c
 .map { position: absolute; inset: 0; overflow: hidden; border: 1px solid var(--_line); border-radius: 8px; }
 canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: pan-y; cursor: grab; }
 canvas:active { cursor: grabbing; }
+.mini {
+  inset: auto 8px 8px auto; border: 1px solid var(--_line); border-radius: 6px; background: var(--_background); touch-action: none; cursor: pointer; opacity: 0.95;
+}
 .cursor {
   position: absolute; left: 0; top: 0; width: 1px; height: 1px; min-width: 0; min-height: 0; margin: 0; padding: 0; border: 0; overflow: hidden; white-space: nowrap;
   background: none; color: var(--_ink); pointer-events: none; clip-path: inset(50%);
@@ -88,10 +91,13 @@ canvas:active { cursor: grabbing; }
 .list .area { padding: 6px 0; }
 .panel { display: grid; gap: 14px; align-content: start; min-width: 0; }
 .panel ul { list-style: none; margin: 0; padding: 0; }
-.legend { display: grid; grid-template-columns: auto minmax(0, 1fr) fit-content(40%) auto; column-gap: 8px; }
-.legend li { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: baseline; padding: 2px 0; }
+.legend { display: grid; grid-template-columns: auto minmax(0, 1fr) fit-content(34%) fit-content(36%); column-gap: 8px; }
+.legend li, .legend li > * { display: grid; grid-column: 1 / -1; grid-template-columns: subgrid; align-items: baseline; }
+.legend li > * { text-align: start; padding: 2px 4px; border: 1px solid transparent; border-radius: 6px; min-height: 30px; }
+.legend button[aria-pressed="true"] { background: var(--_floor); border-color: var(--_ink); }
+.legend button:disabled { cursor: default; }
 .legend .name, .legend .price, .areas .name { overflow-wrap: anywhere; }
-.legend .price, .legend .soft { text-align: right; }
+.legend .price, .legend .soft { text-align: end; }
 .swatch { forced-color-adjust: none; width: 14px; height: 14px; border-radius: 50%; flex: none; align-self: center; }
 .soft { color: var(--_soft); font-size: 14px; }
 .best { display: flex; flex-wrap: wrap; gap: 8px; align-items: end; }
@@ -107,9 +113,14 @@ canvas:active { cursor: grabbing; }
 .cart { border-top: 1px solid var(--_line); padding-top: 10px; }
 .cart .head, .wait .head { display: flex; justify-content: space-between; align-items: baseline; gap: 8px; }
 .cart h2, .wait h2 { font-size: 1.05em; margin: 0; }
-.cart li { display: flex; justify-content: space-between; gap: 8px; align-items: center; padding: 3px 0; overflow-wrap: anywhere; color: var(--_soft); }
+.cart li { display: grid; grid-template-columns: minmax(0, 1fr) auto; gap: 8px; align-items: center; padding: 3px 0; overflow-wrap: anywhere; color: var(--_soft); }
 .cart li.held { color: var(--_ink); }
 .cart li button { padding: 0 10px; }
+.cart details { grid-column: 1 / -1; }
+.areas details { flex-basis: 100%; }
+summary { cursor: pointer; }
+.panel img { display: block; max-width: 100%; max-height: 320px; margin-top: 6px; border-radius: 6px; }
+.tip img { display: block; max-width: 100%; max-height: 160px; margin-top: 6px; border-radius: 4px; }
 .time { font-variant-numeric: tabular-nums; }
 .time.short { color: var(--_warn); font-weight: 600; }
 .total { margin: 8px 0 0; font-weight: 600; }

@@ -91,7 +91,7 @@ if (import.meta.filename === process.argv[1]) try {
     const map = page.locator("holdfast-seats").first();
     await until("the map is drawn", () => map.evaluate((e) => e.locks !== undefined && e.shadowRoot.querySelector("canvas") !== null && performance.getEntriesByName("holdfast-drawn").length > 0));
     const drawn = await page.evaluate(() => performance.getEntriesByName("holdfast-drawn")[0].startTime);
-    const box = await map.locator("canvas").boundingBox();
+    const box = await map.locator("canvas").first().boundingBox();
     const busy = frames(await trace(page, () => move(page, box)));
     console.log(`${seats} seats: drawn ${Math.round(drawn)} ms after the navigation began; work a frame of ${busy.length}: median ${at(busy, 0.5).toFixed(1)} ms, ` +
       `p99 ${at(busy, 0.99).toFixed(1)} ms, most ${busy.at(-1).toFixed(1)} ms`);

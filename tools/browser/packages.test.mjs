@@ -117,7 +117,7 @@ test("the custom elements manifest has what the README documents, and nothing el
   assert.deepEqual(documented, {});
 
   // What it is compared with is in the source too.
-  const source = ["element", "list", "map", "panel", "waiting"].map((name) => read(`picker/src/${name}.js`)).join("");
+  const source = ["element", "list", "map", "minimap", "panel", "waiting"].map((name) => read(`picker/src/${name}.js`)).join("");
   assert.deepEqual(sorted(element.cssParts.map((p) => p.name)), sorted([...source.matchAll(/\bpart: "(\w+)"/g)].map(([, name]) => name)));
   assert.deepEqual(sorted(element.cssProperties.map((p) => p.name)), sorted(read("picker/src/style.js").match(/--holdfast-[a-z]+(-[a-z]+)*/g)));
 });

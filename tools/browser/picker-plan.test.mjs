@@ -1,12 +1,13 @@
-// What the map draws of a plan besides its seats: decorations.
+// What the map shows of a plan besides its seats: decorations, and the views from seats.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { captionOf } from "../../picker/src/captions.js";
 import { drawLabel, labelsOf } from "../../picker/src/decorations.js";
 import { Hall, meets } from "../../picker/src/hall.js";
-import { expectNoErrors, until } from "./harness.mjs";
-import { file, holdfast, sell, show, studio } from "./picker.mjs";
+import { addressOf } from "../../picker/src/view.js";
+import { accessible, expectNoErrors, until } from "./harness.mjs";
+import { click, file, holdfast, holds, positionOf, sell, show, studio } from "./picker.mjs";
 
 const icons = ["bar", "cloakroom", "entrance", "exit", "first-aid", "food", "information", "lift", "stairs", "toilet"];
 const decorations = [
@@ -136,4 +137,76 @@ test("a seat on an area that is sold and comes back leaves the area as it was", 
   await holdfast.ask("DELETE", `/api/locks/${lock.id}`);
   await until("the picture is the first one again", async () => (await pixels()) === first);
   expectNoErrors(page);
+});
+
+const picture = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==", "base64");
+
+// withViews shows the studio with views: of a section, of seats of it, and of an area. It returns what was asked of their host, with the page that asked.
+async function withViews() {
+  const asked = [];
+  const route = (page) => page.route("https://views.example/**", async (r) => {
+    asked.push([new URL(r.request().url()).pathname, (await r.request().allHeaders()).referer]);
+    return r.request().url().endsWith(".png") ? r.fulfill({ contentType: "image/png", body: picture }) : r.fulfill({ contentType: "text/html", body: "<!doctype html>" });
+  });
+  const plan = studio();
+  plan.sections[0].viewUrl = "https://views.example/stalls.png";
+  plan.sections[0].rows[0].seats[1].viewUrl = "https://views.example/tour?seat=2";
+  plan.sections[2].viewUrl = "https://views.example/pit.png";
+  return { asked, ...(await show(await sell(plan), {}, { before: route, bypassCSP: true })) }; // the page's policy allows no pictures of others
+}
+
+test("the view from a seat is a picture, loaded when the customer opens it, without the page's address", async () => {
+  const { page, map, asked } = await withViews();
+  await click(map, "A-1-1");
+  await holds(map, "A-1-1");
+  assert.deepEqual(asked, []);
+  const item = map.locator(".cart li").first();
+  await item.getByText("View from here").click();
+  await until("it is shown", () => item.locator("img").evaluate((i) => i.naturalWidth > 0));
+  assert.equal(await item.locator("img").getAttribute("alt"), "View from here: Stalls, row 1, seat 1, Seats");
+  await map.locator(".areas").getByText("View from here").click();
+  await until("the area's, too", () => map.locator(".areas img").evaluate((i) => i.naturalWidth > 0));
+  assert.deepEqual(asked, [["/stalls.png", undefined], ["/pit.png", undefined]]);
+  await accessible(page);
+  assert.deepEqual(page.errors, []);
+});
+
+test("a view that is no picture is a link, which opens a page that knows nothing of this one", async () => {
+  const { page, map } = await withViews();
+  await click(map, "A-1-2");
+  await holds(map, "A-1-2");
+  await map.locator(".cart li").getByText("View from here").click();
+  const link = map.locator(".cart li").getByRole("link", { name: "View from here" });
+  await link.waitFor();
+  assert.deepEqual(await link.evaluate((a) => [a.href, a.target, a.rel, a.referrerPolicy]), ["https://views.example/tour?seat=2", "_blank", "noopener noreferrer", "no-referrer"]);
+  const [other] = await Promise.all([page.context().waitForEvent("page"), link.click()]);
+  await until("it was opened", () => other.url() === "https://views.example/tour?seat=2" || other.url() === "chrome-error://chromewebdata/");
+  assert.equal(await other.evaluate(() => window.opener === null && document.referrer === ""), true);
+});
+
+test("the tip has the view after the pointer has rested, of the seat under it alone", async () => {
+  const { page, map, asked } = await withViews();
+  const { x, y } = await positionOf(map, "A-1-3");
+  await page.mouse.move(x, y);
+  await page.waitForTimeout(200);
+  assert.deepEqual(asked, [], "it is not loaded at once");
+  await map.locator(".tip img").waitFor();
+  await page.mouse.move(x, y - 200);
+  await map.locator(".tip").waitFor({ state: "hidden" });
+  assert.deepEqual(asked, [["/stalls.png", undefined]]);
+  assert.deepEqual(page.errors, []);
+});
+
+test("only https addresses of a host count as views", () => {
+  for (const [url, is] of [
+    ["https://a.example", true], ["https://a.example/x.png?y#z", true], ["https://a.example:8443/", true], ["HTTPS://a.example/", true],
+    ["http://a.example/", false], ["javascript:alert(1)", false], ["https:a.example", false], ["https://", false], ["https:///x", false], ["//a.example/x", false],
+    ["https://user@a.example/", false], ["https://a.example\\@b.example/", false], [" https://a.example/", false], ["https://a b/", false], ["", false], [undefined, false],
+    [7, false], ["data:image/png,x", false],
+  ]) {
+    assert.equal(addressOf(url) !== undefined, is, url);
+    const plan = studio();
+    plan.sections[1].viewUrl = url;
+    assert.equal(hallOf(plan).viewOf(12) !== undefined, is, url);
+  }
 });

@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { captionOf, nameOf } from "../../picker/src/captions.js";
 import { Hall } from "../../picker/src/hall.js";
 import { rowLabels } from "../../picker/src/rows.js";
-import { accessible, expectNoErrors, until } from "./harness.mjs";
+import { accessible, expectNoErrors, screenshot, until } from "./harness.mjs";
 import { chosen, click, file, held, holdfast, holds, positionOf, sell, show, studio } from "./picker.mjs";
 
 const hallOf = async (plan) => {
@@ -205,7 +205,7 @@ test("on a page that enlarges the map, the seat under the pointer is the one tha
 const scrolled = (page) => page.evaluate(() => scrollY);
 const place = (map) => map.locator(".cursor").boundingBox();
 const middle = async (map) => {
-  const box = await map.locator("canvas").boundingBox();
+  const box = await map.locator("canvas").first().boundingBox();
   return [box.x + box.width / 2, box.y + box.height / 2, box];
 };
 const isSame = (a, b) => Math.abs(a.x - b.x) < 1 && Math.abs(a.y - b.y) < 1;
@@ -307,8 +307,8 @@ test("a small hall that is shown whole stays whole when the window becomes a qua
   await page.setViewportSize(narrow.viewport);
   const fresh = await show(event, {}, narrow);
   await until("it is drawn as on a page that was narrow from the start", async () => {
-    const [is, box] = [await place(map), await map.locator("canvas").boundingBox()];
-    const [wanted, freshBox] = [await place(fresh.map), await fresh.map.locator("canvas").boundingBox()];
+    const [is, box] = [await place(map), await map.locator("canvas").first().boundingBox()];
+    const [wanted, freshBox] = [await place(fresh.map), await fresh.map.locator("canvas").first().boundingBox()];
     return isSame({ x: is.x - box.x, y: is.y - box.y }, { x: wanted.x - freshBox.x, y: wanted.y - freshBox.y });
   });
   expectNoErrors(page);
@@ -406,5 +406,53 @@ test("two maps on one page have names of their own", async () => {
     assert.equal(new Set(names).size, 2, names.join());
   }
   await accessible(page);
+  expectNoErrors(page);
+});
+
+const mini = (map) => map.locator(".mini");
+
+test("a hall that is larger than the view has a mini map, by which it is moved", async () => {
+  const { page, map } = await show(await sell(JSON.parse(file("seats/planfile/examples/arena.json"))));
+  assert.equal(await mini(map).count(), 0, "all of it is in view");
+  await positionOf(map, "101-A-3");
+  await mini(map).waitFor();
+  assert.equal(await mini(map).getAttribute("aria-hidden"), "true");
+  const picture = () => map.evaluate(async (e) => {
+    for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+    return ["canvas:not(.mini)", ".mini"].map((which) => e.shadowRoot.querySelector(which).toDataURL());
+  });
+  const [hall, frame] = await picture();
+  const box = await mini(map).boundingBox();
+  assert.ok(box.width <= 162 && box.height <= 122, JSON.stringify(box));
+  const cursor = () => map.locator(".cursor").boundingBox();
+  const before = await cursor();
+  // A click brings what was clicked into the middle; a drag goes on with it.
+  await page.mouse.move(box.x + box.width * 0.5, box.y + box.height * 0.9);
+  await page.mouse.down();
+  await until("it moved", async () => (await picture())[0] !== hall);
+  const clicked = await cursor();
+  assert.notDeepEqual([clicked.x, clicked.y], [before.x, before.y]);
+  await page.mouse.move(box.x + box.width * 0.25, box.y + box.height * 0.9, { steps: 4 });
+  await page.mouse.up();
+  await until("it followed", async () => (await cursor()).x > clicked.x + 100);
+  assert.ok(Math.abs((await cursor()).y - clicked.y) < 2);
+  assert.notEqual((await picture())[1], frame);
+  assert.deepEqual(await chosen(map), [], "a click on it chooses nothing");
+  await screenshot(page, "minimap-phone"); // not one of the README's
+  await map.getByRole("button", { name: "Whole hall" }).click();
+  await mini(map).waitFor({ state: "hidden" });
+  await accessible(page);
+  expectNoErrors(page);
+});
+
+test("a small map has no mini map, nor has one whose file can't be loaded", async () => {
+  const event = await sell(JSON.parse(file("seats/planfile/examples/arena.json")));
+  const phone = await show(event, {}, { viewport: { width: 390, height: 844 } });
+  await positionOf(phone.map, "101-A-3");
+  assert.equal(await mini(phone.map).count(), 0);
+  const { page, map } = await show(event, {}, { before: (p) => p.route("**/minimap-*.js", (route) => route.abort()) });
+  await click(map, "101-A-3");
+  await holds(map, "101-A-3");
+  assert.equal(await mini(map).count(), 0);
   expectNoErrors(page);
 });

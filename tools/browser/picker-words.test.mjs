@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { rowName } from "../../picker/src/rows.js";
-import { accessible, expectNoErrors, gate, screenshot, until } from "./harness.mjs";
-import { file, held, holds, says, sell, show, studio } from "./picker.mjs";
+import { accessible, expectNoErrors, fits, gate, screenshot, until } from "./harness.mjs";
+import { click, file, held, holds, positionOf, says, sell, show, studio } from "./picker.mjs";
 
 const folder = new URL("../../picker/src/words/", import.meta.url);
 const languages = readdirSync(folder).map((name) => name.slice(0, -3));
@@ -130,3 +130,75 @@ test("a shop's words replace those of the language, and the dates of a sale foll
   await until("the rest is Italian", () => map.getByRole("button", { name: "Ingrandisci" }).isVisible());
   expectNoErrors(page);
 });
+
+// Words of a shop in Arabic, as far as the test looks at them.
+const arabic = {
+  map: "خريطة المقاعد", list: "قائمة المقاعد", backToMap: "خريطة المقاعد", zoomIn: "تكبير", zoomOut: "تصغير", whole: "القاعة كلها", stage: "المسرح",
+  yours: "مقاعدكم", none: "لم يتم اختيار أي مقعد بعد.", best: "أفضل المقاعد المتاحة", bestNumber: "عدد المقاعد", bestCategory: "الفئة", anyCategory: "كل الفئات",
+  bestButton: "ابحث عن مقاعد", legend: "مفتاح الخريطة", legendHint: "اختاروا فئات لعرض مقاعدها فقط.", available: "متاح", taken: "غير متاح", held: "محجوز لكم",
+  restricted: "رؤية محدودة", accessible: "مكان لكرسي متحرك", soldOut: "نفدت",
+};
+const setArabic = (e, words) => {
+  const numbers = new Intl.NumberFormat("ar-EG");
+  Object.assign(words, {
+    free: (n) => `${numbers.format(n)} متاح`, seats: (n) => `${numbers.format(n)} مقاعد`, remove: (seat) => `إزالة ${seat}`, row: (label) => `الصف ${label}`,
+    seat: ({ section, row, label, category, price }) => [section, `الصف ${row}`, `المقعد ${label}`, category, price].filter(Boolean).join("، "),
+    timeLeft: (time) => `محجوزة لمدة ${time}`, quantity: (section) => `عدد الأماكن في ${section}`,
+    shapes: () => "نقطة صغيرة: غير متاح، مربع: مكان لكرسي متحرك",
+    found: (rows) => `محجوز لكم: ${rows.map((r) => `${r.section}، الصف ${r.row}، ${r.labels.join("، ")}`).join("؛ ")}.`,
+  });
+  e.words = words;
+};
+
+for (const viewport of [{ width: 1280, height: 900 }, { width: 360, height: 740 }]) {
+  test(`on a page from right to left, everything but the hall runs that way, ${viewport.width} pixels wide`, async () => {
+    const plan = studio({ name: "مسرح" });
+    [["A", "الصالة"], ["B", "المقصورة"], ["pit", "ساحة الوقوف (أ)"]].forEach(([, name], n) => { plan.sections[n].name = name; });
+    ["مقاعد", "مقصورة", "وقوف"].forEach((name, n) => { plan.categories[n].name = name; });
+    const { page, map } = await show(await sell(plan), { lang: "ar" }, {
+      viewport,
+      before: async (p) => {
+        await p.evaluate(() => document.documentElement.setAttribute("dir", "rtl"));
+        await p.locator("#first").evaluate(setArabic, arabic);
+      },
+    });
+    assert.equal(await map.locator(".root").getAttribute("lang"), "ar");
+    const left = async (what) => (await what.boundingBox()).x;
+    const [list, zoom] = [map.getByRole("button", { name: arabic.list }), map.getByRole("button", { name: arabic.zoomIn })];
+    assert.ok((await left(list)) > (await left(zoom)));
+    if (viewport.width > 1000) assert.ok((await left(map.locator(".panel"))) < (await left(map.locator(".view"))));
+    const entry = map.locator(".legend button").first();
+    assert.ok((await left(entry.locator(".name"))) > (await left(entry.locator(".soft"))));
+
+    // The hall is as it is, and the arrows of the map with it.
+    const [first, last] = [await positionOf(map, "A-1-1"), await positionOf(map, "A-1-6")];
+    assert.ok(first.x < last.x, "the hall is not mirrored");
+    await positionOf(map, "A-1-2");
+    await page.keyboard.press("ArrowRight");
+    assert.match(await map.locator(".cursor").textContent(), /المقعد 3/);
+    await click(map, "A-1-2");
+    await holds(map, "A-1-2");
+    const item = map.locator(".cart li").first();
+    assert.ok((await left(item.locator("span"))) > (await left(item.getByRole("button"))));
+    const { x, y } = await positionOf(map, "A-1-6");
+    await page.mouse.move(x, y);
+    const [tip, view] = [await map.locator(".tip").boundingBox(), await map.locator(".map").boundingBox()];
+    assert.ok(tip.x >= view.x && tip.x + tip.width <= view.x + view.width, JSON.stringify([tip, view]));
+    await screenshot(page, `rtl-${viewport.width}-phone`, { fullPage: true }); // not one of the README's
+
+    // In the list, seats go from the right to the left, and so do the arrows.
+    await list.click();
+    await map.locator(".list summary").first().click();
+    const seats = map.locator(".list .row").first().getByRole("button");
+    await seats.first().focus();
+    assert.ok((await left(seats.nth(0))) > (await left(seats.nth(1))));
+    await page.keyboard.press("ArrowLeft");
+    assert.match(await page.evaluate(() => document.activeElement.shadowRoot.activeElement.getAttribute("aria-label")), /المقعد 2/);
+    await page.keyboard.press("ArrowRight");
+    assert.match(await page.evaluate(() => document.activeElement.shadowRoot.activeElement.getAttribute("aria-label")), /المقعد 1/);
+    await screenshot(page, `rtl-list-${viewport.width}-phone`);
+    await accessible(page);
+    await fits(page);
+    expectNoErrors(page);
+  });
+}

@@ -21,6 +21,8 @@ export interface HoldfastSeatsProps {
   /** A function stays the same one, as of useCallback, until another customer logs in. */
   token?: Token;
   prices?: Record<string, Price>;
+  /** Keys of the categories that can be chosen. */
+  selectable?: string[] | null;
   /** A constant: another object loads the map again. */
   words?: Partial<Words>;
   /** The element sets and removes it too, so a value has an effect when it changes. */
@@ -41,7 +43,7 @@ const attributes = {
   src: "src", user: "user", holder: "holder", hold: "hold", maxSeats: "max-seats", ttlSeconds: "ttl-seconds", lock: "lock", currency: "currency",
   lang: "lang", theme: "theme", event: "event",
 } as const;
-const properties = ["words", "prices", "token", "paying"] as const;
+const properties = ["words", "prices", "token", "paying", "selectable"] as const;
 const events = {
   onReady: "ready", onSeatSelected: "seatselected", onPlacesSelected: "placesselected", onHoldChanged: "holdchanged", onHoldExpired: "holdexpired",
   onWaitlistChanged: "waitlistchanged", onError: "error",
