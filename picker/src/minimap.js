@@ -42,7 +42,7 @@ export class MiniMap {
     c.drawImage(this.#base, 0, 0);
     const [x0, y0] = [(camera.planX(0) - around.x0) * scale, (camera.planY(0) - around.y0) * scale];
     const [x1, y1] = [(camera.planX(camera.width) - around.x0) * scale, (camera.planY(camera.height) - around.y0) * scale];
-    c.strokeStyle = this.painter.colors.focus;
+    c.strokeStyle = this.painter.colors.ink;
     c.lineWidth = 2 * ratio;
     const within = (v, most) => Math.min(Math.max(v, ratio), most - ratio);
     const [left, top] = [within(x0, node.width), within(y0, node.height)];
@@ -66,7 +66,9 @@ export class MiniMap {
       c.beginPath();
       for (let i = 0; i < outline.length; i += 2) c.lineTo((outline[i] - box.x0) * scale, (outline[i + 1] - box.y0) * scale);
       c.fillStyle = color;
+      c.globalAlpha = 0.55;
       c.fill();
+      c.globalAlpha = 1;
     };
     const { stage } = this.hall;
     if (stage !== undefined) fill([stage.x0, stage.y0, stage.x1, stage.y0, stage.x1, stage.y1, stage.x0, stage.y1], colors.line);

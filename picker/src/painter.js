@@ -22,8 +22,8 @@ export const [free, taken, sold, blocked] = [0, 1, 2, 3];
 /**
  * Painter draws a hall on a canvas. `look` provides what the painter does not know: `state(seat)`, `available(section)`, `text(section)`
  * `isFaint(category)` and `isFaintSection(section)`, if there are such, and `overlay()`: lists of seats (mine, pending, hinted), the focused seat or section, a rectangle of the screen and an
- * area of the plan. A state is free or taken for customers, and one of the four for the venue (`look.isVenue`). For the
- * venue, `shares(section)` is how much of a section each state has: it is drawn where its seats are not. `redrawn()`, if there is one, is called when another
+ * area of the plan. A state is free or taken for customers, and one of the four for the venue: for
+ * it `look.venue` draws what customers don't see (the console has it), and `shares(section)` is how much of a section each state has. `redrawn()`, if there is one, is called when another
  * frame must be drawn for what was loaded. The plan editor has two more: `hides(seat)` (it is being moved) and
  * `seatsFrom`, in place of seatsFrom.
  */
@@ -242,7 +242,7 @@ export class Painter {
 
   // #fill is the background of a section.
   #fill(layer, s) {
-    if (!this.#drawsShare(layer, s) || this.look.isVenue) return this.colors.floor;
+    if (!this.#drawsShare(layer, s) || this.look.venue) return this.colors.floor;
     const share = Math.min(1, this.look.available(s) / Math.max(1, s.capacity || s.end - s.first));
     return mix(this.colors.background, this.fills[s.main], share === 0 ? 0.08 : 0.2 + 0.5 * Math.ceil(share * 4) / 4);
   }
@@ -255,7 +255,7 @@ export class Painter {
     c.globalAlpha = this.#isFaint(s) ? faintness : 1;
     c.fillStyle = this.#fill(layer, s);
     c.fill();
-    if (drawsShare && this.look.isVenue) this.#shares(c, s, x, y);
+    if (drawsShare) this.look.venue?.fill(c, [x(s.box.x0), y(s.box.y0), x(s.box.x1), y(s.box.y1)], this.look.shares(s), this.colors, this.ratio);
     c.strokeStyle = drawsShare ? this.fills[s.main] : this.colors.line;
     c.lineWidth = 1.5 * this.ratio;
     c.stroke();
@@ -274,7 +274,7 @@ export class Painter {
     c.rotate(caption.angle);
     for (const line of caption.lines) {
       c.font = line.font;
-      if (this.look.isVenue) this.#plate(c, line.text, 0, line.dy);
+      this.look.venue?.plate(c, line.text, line.dy, this.colors, this.ratio);
       c.fillText(line.text, 0, line.dy);
     }
     c.globalAlpha = 1;
@@ -294,34 +294,6 @@ export class Painter {
     const caption = captionOf(c, s, count, view, layer.kinds.get(s.kin));
     layer.captions.set(s, caption);
     return caption;
-  }
-
-  // #shares fills the path of a section from the left, with the colours of the states as far as it has them.
-  #shares(c, s, x, y) {
-    const [width, height] = [x(s.box.x1) - x(s.box.x0), y(s.box.y1) - y(s.box.y0)];
-    let from = x(s.box.x0);
-    c.save();
-    c.clip();
-    this.look.shares(s).forEach((share, state) => {
-      if (state !== free && share > 0) {
-        c.fillStyle = this.#color(s.main, state);
-        const wide = Math.max(share * width, 3 * this.ratio); // few seats are seen, too
-        c.fillRect(from, y(s.box.y0), wide, height);
-        from += wide;
-      }
-    });
-    c.restore();
-  }
-
-  // #plate is behind a text that is on several colours.
-  #plate(c, text, x, y) {
-    const { width, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down } = c.measureText(text);
-    const pad = 2 * this.ratio;
-    c.save();
-    c.globalAlpha = 0.85;
-    c.fillStyle = this.colors.floor;
-    c.fillRect(x - width / 2 - pad, y - up - pad, width + 2 * pad, up + down + 2 * pad);
-    c.restore();
   }
 
   // #stage shows where the stage is.
@@ -361,8 +333,8 @@ export class Painter {
     const sprite = this.#sprite(layer, this.hall.category[i], this.hall.kind[i], state, isFaint);
     c.drawImage(sprite, Math.round(x - sprite.width / 2), Math.round(y - sprite.height / 2));
     const size = this.hall.spacing * layer.scale;
-    if (isFaint || size < labelsFrom * this.ratio || (state !== free && !this.look.isVenue)) return;
-    c.fillStyle = this.look.isVenue && state === free ? this.colors.ink : inkOn(this.#color(this.hall.category[i], state));
+    if (isFaint || size < labelsFrom * this.ratio || (state !== free && !this.look.venue)) return;
+    c.fillStyle = this.look.venue && state === free ? this.colors.ink : inkOn(this.#color(this.hall.category[i], state));
     const label = this.hall.labels[i];
     if (label.length <= 2) c.fillText(label, x, y); // to fit it into a width, its own is measured first
     else c.fillText(label, x, y, size * 0.7);
@@ -403,7 +375,7 @@ export class Painter {
     c.translate(sprite.width / 2, sprite.height / 2);
     c.globalAlpha = isFaint ? faintness : 1;
     c.fillStyle = c.strokeStyle = this.#color(category, state);
-    if (this.look.isVenue) venueSeat(c, kind, state, size, this.colors);
+    if (this.look.venue) this.look.venue.seat(c, state, size, this.colors, (r, of = kind) => shape(c, of, r));
     else {
       shape(c, kind, (state === free ? 0.5 : 0.24) * size);
       c.fill();
@@ -418,7 +390,7 @@ export class Painter {
 
   #color(category, state) {
     if (state === free) return this.fills[category];
-    return this.look.isVenue ? [undefined, this.colors.locked, this.colors.sold, this.colors.blocked][state] : this.colors.taken;
+    return this.look.venue?.colorOf(state, this.colors) ?? this.colors.taken;
   }
 
   // #name writes a section's name at its top. If that is out of view, it stays at the edge of the map.
@@ -511,30 +483,6 @@ export class Painter {
     }
     return isLate;
   }
-}
-
-function venueSeat(c, kind, state, size, colors) {
-  if (state === free) {
-    shape(c, kind, size * 0.42);
-    c.lineWidth = Math.max(1, size * 0.14);
-    c.stroke();
-    return;
-  }
-  shape(c, kind, size * 0.5);
-  c.fill();
-  c.fillStyle = c.strokeStyle = colors.floor;
-  if (state === taken && size < labelsFrom) { // its label is there, nearer by
-    shape(c, 0, size * 0.16);
-    c.fill();
-  }
-  if (state !== blocked) return;
-  c.beginPath();
-  for (const s of [-1, 1]) {
-    c.moveTo(-size * 0.25, -s * size * 0.25);
-    c.lineTo(size * 0.25, s * size * 0.25);
-  }
-  c.lineWidth = Math.max(1, size * 0.12);
-  c.stroke();
 }
 
 function shape(c, kind, r) {

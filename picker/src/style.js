@@ -61,7 +61,7 @@ button.primary { background: var(--_accent); color: var(--_accent-ink); border-c
 canvas { position: absolute; inset: 0; width: 100%; height: 100%; touch-action: pan-y; cursor: grab; }
 canvas:active { cursor: grabbing; }
 .mini {
-  inset: auto 8px 8px auto; border: 1px solid var(--_line); border-radius: 6px; background: var(--_background); touch-action: none; cursor: pointer; opacity: 0.95;
+  inset: auto 8px 8px auto; border: 1px solid var(--_line); border-radius: 6px; background: var(--_background); touch-action: none; cursor: pointer;
 }
 .cursor {
   position: absolute; left: 0; top: 0; width: 1px; height: 1px; min-width: 0; min-height: 0; margin: 0; padding: 0; border: 0; overflow: hidden; white-space: nowrap;

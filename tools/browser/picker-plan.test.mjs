@@ -171,7 +171,7 @@ test("the view from a seat is a picture, loaded when the customer opens it, with
   assert.deepEqual(page.errors, []);
 });
 
-test("a view that is no picture is a link, which opens a page that knows nothing of this one", async () => {
+test("a view that is not a picture is a link, which opens a page that knows nothing of this one", async () => {
   const { page, map } = await withViews();
   await click(map, "A-1-2");
   await holds(map, "A-1-2");

@@ -6,6 +6,7 @@ import { el, setText } from "../dom.js";
 import { confirmAction, showToast } from "../feedback.js";
 import { count } from "./format.js";
 import { act, inOrder, keepUp, select } from "./parts.js";
+import { venue } from "./venue.js";
 
 const states = { A: free, L: taken, S: sold, B: blocked };
 const names = ["available", "locked", "sold", "blocked"];
@@ -26,7 +27,7 @@ function stateMap(page, event, plan, actions, on) {
   const shares = hall.sections.map(() => []); // by state
   const text = (i) => `${hall.section(i).name}, ${words.row(hall.row(i).label)}, seat ${hall.labels[i]}, ${names[state[i]]}${on.text?.(i) ?? ""}`;
   const map = new SeatMap(hall, {
-    isVenue: true, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], shares: (s) => shares[s.number], text: (s) => words.free(available[s.number]),
+    venue, stage: words.stage, state: (i) => state[i], available: (s) => available[s.number], shares: (s) => shares[s.number], text: (s) => words.free(available[s.number]),
     overlay: () => on.overlay(map), describe: (i) => ({ text: text(i) }),
     describeSection: (s) => `${s.name}, ${words.free(available[s.number])}`,
   }, {
