@@ -42,7 +42,7 @@ export class Board {
     this.node = el("div", { className: "board", part: "board", role: "application", tabIndex: 0, "aria-label": words.board, "aria-describedby": "hint" }, this.canvas);
     this.hall = new Hall(drawable(drawing.plan), { isDrawn: true });
     this.painter = new Painter(this.canvas, this.hall, {
-      isVenue: false, stage: words.stage, seatsFrom: 3, state: () => free, hides: (i) => this.#hidden[i] === 1,
+      stage: words.stage, seatsFrom: 3, state: () => free, hides: (i) => this.#hidden[i] === 1,
       available: (s) => s.capacity || s.end - s.first, text: (s) => words.seats(s.capacity || s.end - s.first), shares: () => [], overlay: () => ({}), redrawn: () => this.draw(),
     });
     this.pen = new Pen(this);
