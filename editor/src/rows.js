@@ -40,6 +40,26 @@ export function insertGap(plan, id, side = "after", width = 0) {
 }
 
 /**
+ * insertGaps puts a gap before or after each of some seats, such as an aisle through a block.
+ * @param {Plan} plan
+ * @param {Selection} selection
+ * @param {"before" | "after"} [side]
+ * @param {number} [width]
+ * @returns {Plan}
+ */
+export const insertGaps = (plan, selection, side, width) => [...partsOf(plan, selection).seats].reduce((p, id) => insertGap(p, id, side, width), plan);
+
+/**
+ * removeGaps removes the gaps next to each of some seats.
+ * @param {Plan} plan
+ * @param {Selection} selection
+ * @param {"before" | "after"} [side]
+ * @param {number} [width]
+ * @returns {Plan}
+ */
+export const removeGaps = (plan, selection, side, width) => [...partsOf(plan, selection).seats].reduce((p, id) => removeGap(p, id, side, width), plan);
+
+/**
  * removeGap removes the gap next to a seat, so that the seats on its two sides are neighbours.
  * @param {Plan} plan
  * @param {string} id
@@ -136,8 +156,8 @@ function freeLabel(label, rows) {
 }
 
 /**
- * joinRows makes the selected rows of a section one: the first of them, in the order in which they stand. Between two of them is a gap if they
- * are farther apart than seats are.
+ * joinRows makes one row of two that are selected in a section. Of more, it joins those that go on in one line over an aisle. The row is the first
+ * of them, with the seats in the order in which they stand, and a gap between parts that are farther apart than seats are.
  * @param {Plan} plan
  * @param {Selection} selection
  * @returns {Plan}
@@ -145,13 +165,49 @@ function freeLabel(label, rows) {
 export function joinRows(plan, selection) {
   const rows = rowsIn(plan, selection);
   return mapSections(plan, (s) => {
-    const joined = rows.filter((r) => r.section === s).map((r) => r.row);
-    if (joined.length < 2) return s;
-    const first = joined[0];
-    const seats = inLine(joined);
-    const rest = new Set(joined.slice(1));
-    return mapRows(s, (row) => (row === first ? { ...row, seats } : rest.has(row) ? null : row));
+    const mine = rows.filter((r) => r.section === s).map((r) => r.row);
+    if (mine.length < 2) return s;
+    const becomes = new Map();
+    for (const group of mine.length === 2 ? [mine] : lines(mine)) {
+      for (const row of group) becomes.set(row, null);
+      becomes.set(group[0], { ...group[0], seats: inLine(group) });
+    }
+    return mapRows(s, (row) => (becomes.has(row) ? becomes.get(row) : row));
   });
+}
+
+const widestAisle = 10; // in distances between seats
+
+// lines are groups of rows that go on from each other's ends.
+function lines(rows) {
+  const usual = median(rows.flatMap((row) => steps(row.seats))) ?? 1;
+  const ends = rows.flatMap((row, r) => endsOf(row).map((end) => ({ ...end, r })));
+  const cost = (a, b) => {
+    const far = distance(a.at, b.at);
+    const to = [(b.at[0] - a.at[0]) / far, (b.at[1] - a.at[1]) / far];
+    const straight = Math.min(to[0] * a.out[0] + to[1] * a.out[1], -to[0] * b.out[0] - to[1] * b.out[1]);
+    return a.r === b.r || far > widestAisle * usual || !(straight > 0.8) ? Infinity : far * (2 - straight);
+  };
+  const nearest = ends.map((a) => ends.reduce((best, b) => (cost(a, b) < cost(a, best) ? b : best), a));
+  const groupOf = rows.map((_, r) => r);
+  ends.forEach((a, i) => {
+    const b = nearest[i];
+    if (cost(a, b) === Infinity || nearest[ends.indexOf(b)] !== a) return;
+    const [from, to] = [groupOf[b.r], groupOf[a.r]];
+    groupOf.forEach((g, r) => { if (g === from) groupOf[r] = to; });
+  });
+  return [...new Set(groupOf)].map((g) => rows.filter((_, r) => groupOf[r] === g)).filter((group) => group.length > 1);
+}
+
+// endsOf are both ends of a row, with the direction in which it would go on.
+function endsOf(row) {
+  const points = row.seats.filter(Boolean).map(pointOf);
+  if (points.length < 2) return [];
+  const end = (last, before) => {
+    const length = distance(last, before) || 1;
+    return { at: last, out: [(last[0] - before[0]) / length, (last[1] - before[1]) / length] };
+  };
+  return [end(points[0], points[1]), end(points.at(-1), points.at(-2))];
 }
 
 // inLine puts rows behind each other: each next one is the nearest, from its nearer end.

@@ -4,7 +4,7 @@ import { check } from "../src/check.js";
 import * as edit from "../src/edit.js";
 import { addRows, addSection, capacityOf, emptyPlan, find, idsOf, removeSeats, rowOf, seatsOf, sectionByKey } from "../src/plan.js";
 import { distance } from "../src/points.js";
-import { block, roundTable } from "../src/shapes.js";
+import { alongArc, block, roundTable } from "../src/shapes.js";
 
 function hall(...blocks) {
   return blocks.reduce((plan, rows, i) => {
@@ -135,6 +135,29 @@ test("a row is split and joined, in the order in which the parts stand", () => {
   assert.equal(edit.joinRows(plan, all(plan)), plan);
 });
 
+test("rows of three blocks are joined over their aisles, each with those in its line", () => {
+  const three = (options) => [-14, 0, 14].flatMap((x) => block({ rows: 4, seats: 10, at: [x, 0], ...options }));
+  let plan = hall(three());
+  plan = edit.joinRows(plan, all(plan));
+  assert.deepEqual(plan.sections[0].rows.map((r) => r.seats.map((seat) => (seat ? "x" : "_")).join("")), Array(4).fill("xxxxxxxxxx_xxxxxxxxxx_xxxxxxxxxx"));
+  assert.deepEqual(plan.sections[0].rows.map((r) => r.label), ["A", "B", "C", "D"]);
+  assert.deepEqual(xs(row(plan)).toSorted((a, b) => a - b), xs(row(plan)));
+  const curved = [110, 90, 70].flatMap((to) => [0, 1, 2].map((k) => alongArc({ radius: 30 + k, from: to + 8, to: to - 8, seats: 9 })));
+  const bent = hall(curved);
+  assert.equal(edit.joinRows(bent, all(bent)).sections[0].rows.length, 3);
+  const apart = hall(block({ rows: 5, seats: 6 }));
+  assert.equal(edit.joinRows(apart, all(apart)), apart, "rows behind each other stay");
+});
+
+test("an aisle goes through a block, after a seat of each row", () => {
+  const plan = hall(block({ rows: 3, seats: 4 }));
+  const column = ids("Block-1-A-2", "Block-1-B-2", "Block-1-C-2");
+  const aisle = edit.insertGaps(plan, column, "after", 1);
+  assert.deepEqual(rows(aisle), ["1 2 _ 3 4", "1 2 _ 3 4", "1 2 _ 3 4"]);
+  assert.deepEqual(xs(row(aisle, 2)), [-1.5, -0.5, 1.5, 2.5]);
+  assert.deepEqual(edit.removeGaps(aisle, column, "after", 1), plan);
+});
+
 test("seats go to another section, in rows of their own, and keep their IDs", () => {
   const plan = hall(block({ rows: 2, seats: 4 }), block({ rows: 1, seats: 2, at: [20, 0] }));
   const moved = edit.moveToSection(plan, ids("Block-1-A-2", "Block-1-A-3", "Block-1-B-4"), "Block-2");
@@ -192,6 +215,15 @@ test("sections and categories are changed and put in another order", () => {
   assert.deepEqual(sectionByKey(area, "Pit"), { name: "Pit", key: "Pit", category: "Standard", capacity: 9 });
   const better = edit.moveCategory(edit.addCategory(plan, { name: "Premium" }), "Premium", 0);
   assert.deepEqual(better.categories.map((c) => c.key), ["Premium", "Standard"]);
+});
+
+test("the focal point is set, moved along an axis, and removed", () => {
+  const plan = edit.setFocalPoint(emptyPlan("Hall"), [1, 2]);
+  assert.equal(edit.setFocalPoint(plan, [1, 2.0001]), plan);
+  assert.deepEqual([edit.setFocalPoint(plan, [1, 3]).focalPoint, edit.setFocalPoint(plan, [0, 2]).focalPoint], [{ x: 1, y: 3 }, { x: 0, y: 2 }]);
+  assert.deepEqual([edit.move(plan, ids("focal:"), 0, 1).focalPoint, edit.move(plan, ids("focal:"), 1, 0).focalPoint], [{ x: 1, y: 3 }, { x: 2, y: 2 }]);
+  assert.equal(edit.transform(plan, ids("focal:"), (p) => p), plan);
+  assert.deepEqual(edit.setFocalPoint(plan, null), emptyPlan("Hall"));
 });
 
 test("decorations are added, changed and removed", () => {

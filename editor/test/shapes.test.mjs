@@ -20,6 +20,7 @@ test("a block has its rows behind each other, and at is the middle of the front 
 
 test("aisles are gaps with a width, after a number or a share of the seats", () => {
   assert.deepEqual(shapes.block({ rows: 1, seats: 4, aisles: [0.5], aisle: 2 }), [[[-2.5, 0], [-1.5, 0], null, [1.5, 0], [2.5, 0]]]);
+  assert.deepEqual(shapes.block({ rows: 1, seats: 3, aisles: [1] }).map((row) => row.map(Boolean)), [[true, false, true, true]]);
   assert.deepEqual(shapes.block({ rows: 2, seats: [2, 5], aisles: [2] }).map((row) => row.map(Boolean)), [[true, true], [true, true, false, true, true, true]]);
 });
 
@@ -109,6 +110,7 @@ test("a row along an arc or a curve has seats at even distances", () => {
 
 test("seats are around tables, clockwise from the top", () => {
   assert.deepEqual(shapes.roundTable({ seats: 4, radius: 2, at: [1, 1] }), [[1, -1], [3, 1], [1, 3], [-1, 1]]);
+  assert.deepEqual(shapes.roundTable({ seats: 3, radius: 2, open: 180 }), [[2, 0], [0, 2], [-2, 0]]);
   const open = shapes.roundTable({ seats: 5, open: 120, radius: 2 });
   assert.ok(open.every(([, y]) => y > -1.01), "none towards the stage");
   assert.deepEqual(shapes.rectangularTable({ sides: [2, 1, 2, 1] }), [[-0.5, -1], [0.5, -1], [1.5, 0], [0.5, 1], [-0.5, 1], [-1.5, 0]]);
@@ -132,6 +134,18 @@ test("blocks of a fan have aisles between them, and rows around the middle", () 
       const between = distance(blocks[i - 1][k].at(-1), blocks[i][k][0]);
       assert.ok(between > 1.15 && between < 1.2 + 0.52, String(between));
     }
+  }
+});
+
+test("an aisle within a block takes room from its seats", () => {
+  const at = { radius: 20, from: 120, to: 60, blocks: 2, rows: 2, aisle: 1 };
+  for (const [aisles, gap] of [[[], 0], [[0.5], 4], [[3, 6], 2]]) {
+    const [a, b] = shapes.fan({ ...at, aisles, gap });
+    const between = distance(a[0].at(-1), b[0][0]);
+    assert.ok(between > 0.98 && between < 2.1, `${between} with ${aisles}`);
+    assert.equal(a[0].filter((p) => p === null).length, aisles.length);
+    const wide = Math.max(...a[0].slice(1).map((p, i) => (p && a[0][i] ? 0 : distance(a[0][i] ?? a[0][i - 1], p ?? a[0][i + 2]))));
+    if (gap > 0) assert.ok(Math.abs(wide - gap - 1) < 0.1, String(wide));
   }
 });
 

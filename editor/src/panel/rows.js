@@ -1,6 +1,6 @@
 // The buttons that change rows: their gaps, their ends and the order of their seats.
 
-import { guessGaps, insertGap, joinRows, orderSeats, removeGap, splitRow } from "../edit.js";
+import { guessGaps, insertGap, insertGaps, joinRows, orderSeats, removeGap, removeGaps, splitRow } from "../edit.js";
 import { button } from "../fields.js";
 
 /** rowButtons are those for one seat, or for the rows of several. */
@@ -16,7 +16,12 @@ export function rowButtons({ drawing, words }, summary) {
       button(words.split, did((plan) => splitRow(plan, id), words.did.split)),
     ];
   }
+  const { spacing } = drawing.options;
   return [
+    ...rows === seats ? [ // one in each row, as along an aisle
+      button(words.gapInsert, did((plan, selection) => insertGaps(plan, selection, "after", spacing), words.did.gap)),
+      button(words.gapRemove, did((plan, selection) => removeGaps(plan, selection, "after", spacing), words.did.gap)),
+    ] : [],
     ...rows > 1 ? [button(words.join, did(joinRows, words.did.join))] : [],
     button(words.sortRow, did(orderSeats, words.did.order)),
     button(words.findGaps, did(guessGaps, words.did.gap)),
