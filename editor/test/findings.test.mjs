@@ -53,6 +53,20 @@ test("seats that lie on each other, but not on another floor", () => {
   assert.deepEqual(codes(edit.setSection(above, "Stalls-2", { floor: "" })), ["overlap", "sections-overlap"]);
 });
 
+test("seats of two sections that lie on each other, at any side", () => {
+  // The block's corners are at -2.5, 0 and 2.5, 1. Each row touches it with one of its seats, which are far from each other.
+  for (const [x, y, mine, other] of [
+    [-2.5 - 9.9, 0, "Side-A-2", "Stalls-A-1"], [2.5 + 9.9, 1, "Side-A-1", "Stalls-B-6"], [2.5 + 10.3, 0.1, "Side-A-1", "Stalls-A-6"],
+    [10.5, -0.3, "Side-A-1", "Stalls-A-4"], [-9.5, 1.3, "Side-A-2", "Stalls-B-4"],
+  ]) {
+    const plan = addRows(addSection(hall(), { name: "Side" }), "Side", block({ rows: 1, seats: 2, spacing: 20, at: [x, y] }));
+    const [found, ...others] = findings(plan).filter((f) => f.code === "overlap");
+    assert.deepEqual([new Set(found?.seats), others], [new Set([mine, other]), []], `${x}, ${y}`);
+  }
+  const clear = addRows(addSection(hall(), { name: "Side" }), "Side", block({ rows: 1, seats: 2, spacing: 20, at: [10.5, -0.5] }));
+  assert.ok(!codes(clear).includes("overlap"));
+});
+
 test("a row whose order is not that of its seats in space, and an aisle that is not a gap", () => {
   const plan = hall();
   const [a, b, c, d, e, f] = plan.sections[0].rows[0].seats;
