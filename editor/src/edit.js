@@ -335,13 +335,14 @@ export function mirrorCopy(plan, selection, axis, at, options) {
  */
 export function addBlocks(plan, blocks, { name, labels, adjacency, outlines = false, ...section }) {
   const names = new Set(plan.sections.map((s) => s.name));
+  const taken = takenIn(plan);
   let next = name;
   return blocks.reduce((changed, rows) => {
     next = freeName(next, names);
     names.add(next);
     const outline = outlines ? { outline: around(rows.flat().filter(Boolean)) } : {};
     const withSection = addSection(changed, { ...section, ...outline, name: next });
-    return addRows(withSection, withSection.sections.at(-1).key, rows, { labels, adjacency });
+    return addRows(withSection, withSection.sections.at(-1).key, rows, { labels, adjacency, taken });
   }, plan);
 }
 

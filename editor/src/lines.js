@@ -115,18 +115,29 @@ function between(a, b, c, d, share) {
 }
 
 /**
- * alongLine is the point at a length from the line's start, and the normal there. Beyond its ends the line goes straight on.
- * @param {Line} line
- * @returns {{ at: Point, normal: Point }}
+ * indexAfter is the first point behind a length from the line's start; the second and the last point at its ends.
+ * @param {{ lengths: number[] }} line
+ * @param {number} length
  */
-export function alongLine({ points, normals, lengths }, length) {
-  if (points.length < 2) return { at: points[0], normal: [0, 1] };
+export function indexAfter({ lengths }, length) {
   let [low, high] = [0, lengths.length - 1];
   while (high - low > 1) {
     const middle = (low + high) >> 1;
     if (lengths[middle] <= length) low = middle;
     else high = middle;
   }
+  return high;
+}
+
+/**
+ * alongLine is the point at a length from the line's start, and the normal there. Beyond its ends the line goes straight on.
+ * @param {Line} line
+ * @returns {{ at: Point, normal: Point }}
+ */
+export function alongLine({ points, normals, lengths }, length) {
+  if (points.length < 2) return { at: points[0], normal: [0, 1] };
+  const high = indexAfter({ lengths }, length);
+  const low = high - 1;
   const share = (length - lengths[low]) / (lengths[high] - lengths[low] || 1);
   const mix = (p, q) => /** @type {Point} */ ([p[0] + (q[0] - p[0]) * share, p[1] + (q[1] - p[1]) * share]);
   const normal = mix(normals[low], normals[high]);

@@ -332,14 +332,14 @@ export function addSection(plan, section) {
  * @param {Plan} plan
  * @param {string} sectionKey
  * @param {(Point | null)[][]} rows positions, as the functions of shapes.js return them; null is a gap
- * @param {{ labels?: string[], seatLabels?: string[][], adjacency?: Adjacency, category?: string }} [options] without labels of rows, they
- *   continue those that the section has (A, B … or 1, 2 …); without labels of seats, they are 1, 2 …
+ * @param {{ labels?: string[], seatLabels?: string[][], adjacency?: Adjacency, category?: string, taken?: Taken }} [options] without labels of rows,
+ *   they continue those that the section has (A, B … or 1, 2 …); without labels of seats, they are 1, 2 …. taken: takenIn of a plan that has all
+ *   seats but those that it was given itself
  * @returns {Plan}
  */
-export function addRows(plan, sectionKey, rows, { labels, seatLabels, adjacency = "LINE", category } = {}) {
+export function addRows(plan, sectionKey, rows, { labels, seatLabels, adjacency = "LINE", category, taken = takenIn(plan) } = {}) {
   const drawn = rows.filter((points) => points.some(Boolean));
   if (drawn.length === 0 || !sectionByKey(plan, sectionKey)?.rows) return plan;
-  const ids = takenIn(plan);
   return mapSections(plan, (s) => {
     if (s.key !== sectionKey) return s;
     const keys = new Set(s.rows.map((row) => row.key));
@@ -353,8 +353,8 @@ export function addRows(plan, sectionKey, rows, { labels, seatLabels, adjacency 
         if (at === null) return null;
         const name = seatLabels?.[n]?.[i] ?? String(i + 1);
         i++;
-        const id = seatID(s.key, key, name, ids);
-        ids.add(id);
+        const id = seatID(s.key, key, name, taken);
+        taken.add(id);
         return { id, label: name, category: category ?? s.category, x: round(at[0]), y: round(at[1]) };
       });
       return { key, label, category: category ?? s.category, adjacency, seats };
@@ -368,6 +368,8 @@ export function takenIn(plan) {
   const added = new Set();
   return { has: (id) => added.has(id) || has(plan, id), add: (id) => added.add(id) };
 }
+
+/** @typedef {{ has: (id: string) => boolean, add: (id: string) => unknown }} Taken IDs that new seats can't have */
 
 /** nextLabels continues labels of rows: after A, B are C, D …; after Row 9 is Row 10. Without any, they begin with A. */
 export function nextLabels(labels, n) {

@@ -3,7 +3,7 @@
 // 0 is to the right, 90 below.
 
 import { median, round, rounded, turn } from "./points.js";
-import { alongLine, arcLine, ellipseLine, lineOf, lineThrough, sideOf } from "./lines.js";
+import { alongLine, arcLine, ellipseLine, indexAfter, lineOf, lineThrough, sideOf } from "./lines.js";
 
 export { arcLine, ellipseLine, lineThrough, roundedRectangleLine } from "./lines.js";
 
@@ -303,12 +303,12 @@ export function blocksAlong(line, { blocks, widths = [], rows, seats, spacing = 
 
 // partOf is a part of a line, moved sideways.
 function partOf(line, from, to, aside) {
-  const inner = line.lengths.flatMap((length, i) => (length > from && length < to ? [i] : []));
-  const ends = [alongLine(line, from), alongLine(line, to)];
-  const points = [ends[0], ...inner.map((i) => ({ at: line.points[i], normal: line.normals[i] })), ends[1]].map(({ at, normal }) => [
-    at[0] + normal[0] * aside, at[1] + normal[1] * aside,
-  ]);
-  return lineOf(/** @type {Point[]} */ (points));
+  const moved = ([x, y], normal) => /** @type {Point} */ ([x + normal[0] * aside, y + normal[1] * aside]);
+  const [first, last] = [alongLine(line, from), alongLine(line, to)];
+  const points = [moved(first.at, first.normal)];
+  for (let i = indexAfter(line, from); i < line.points.length && line.lengths[i] < to; i++) points.push(moved(line.points[i], line.normals[i]));
+  points.push(moved(last.at, last.normal));
+  return lineOf(points);
 }
 
 /**
