@@ -34,6 +34,7 @@ export class Drawing {
     const written = isNew ? plan : fromServer(plan);
     this.history = new History(written);
     this.kept = isStored ? idsOf(written) : new Set();
+    this.keptCategories = new Set(isStored ? written.categories.map((c) => c.key) : []); // shops know them by their keys
     this.#selection = new Set();
     this.floor = undefined;
     this.options = { ...standards };

@@ -4,6 +4,7 @@ import { el, setText } from "../../picker/src/dom.js";
 import { colorsOf } from "../../picker/src/theme.js";
 import { Bar } from "./bar.js";
 import { Board } from "./canvas.js";
+import { check } from "./check.js";
 import { Commands } from "./commands.js";
 import { Drawing } from "./drawing.js";
 import { Files } from "./files.js";
@@ -80,10 +81,10 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   /** keep names the document whose draft is kept in the browser, and continues the draft if there is one. It is called after open. */
   keep(document) {
-    const { plan, kept } = this.drawing;
+    const { plan, kept, keptCategories } = this.drawing;
     return this.files.draft.begin(document, () => {
       this.drawing.open(plan, { isNew: true });
-      this.drawing.kept = kept;
+      Object.assign(this.drawing, { kept, keptCategories });
       this.#parts?.board.whole();
     });
   }
@@ -168,6 +169,19 @@ export class HoldfastPlanEditor extends HTMLElement {
   /** setFocalPoint sets what the audience looks at; null: nothing. @private */
   setFocalPoint(at) { this.drawing.do(setFocalPoint(this.drawing.plan, at && [at.x, at.y]), this.#words.did.focal); }
 
-  /** save asks the page to store the plan. */
-  save() { this.dispatchEvent(new CustomEvent("save", { detail: { plan: this.plan } })); }
+  /** save asks the page to store the plan, once it has a name and nothing that the server would refuse. */
+  save() {
+    const { panel } = this.#parts;
+    const { plan } = this.drawing;
+    if (plan.name.trim() === "") {
+      panel.show("plan");
+      panel.tabs.plan.focusName();
+      return this.files.says(this.#words.needsName);
+    }
+    if (check(plan).length > 0) {
+      panel.show("check");
+      return this.files.says(this.#words.needsCorrection);
+    }
+    return this.dispatchEvent(new CustomEvent("save", { detail: { plan: this.plan } }));
+  }
 }

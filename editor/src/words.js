@@ -183,6 +183,8 @@ export const words = {
   pictureFails: "This file is not a picture that the browser can read.",
 
   check: "Check",
+  needsName: "Give the plan a name first.",
+  needsCorrection: "The plan can't be stored yet: the list on the right says why. Click an entry to go there.",
   noFindings: "Nothing to correct.",
   findings: (n) => plural(n, "finding", "findings"),
   severity: { error: "Must be corrected", warning: "Look at this", hint: "A hint" },

@@ -52,7 +52,8 @@ export class CheckTab {
   }
 
   #go({ seats, section, decoration }) {
-    const { drawing, board } = this.context;
+    const { drawing, board, toolbox } = this.context;
+    toolbox.chooseKeeping("select");
     const refsOf = () => {
       if (seats !== undefined) return seats;
       if (decoration !== undefined) return [decorationRef(decoration)];

@@ -15,7 +15,7 @@ export class PlanTab {
     this.context = context;
     const { drawing, words } = context;
     this.top = new Form();
-    this.top.text(words.planName, () => drawing.plan.name, (name) => drawing.do(setName(drawing.plan, name.trim()), words.did.name), { maxLength: 200 });
+    this.name = this.top.text(words.planName, () => drawing.plan.name, (name) => drawing.do(setName(drawing.plan, name.trim()), words.did.name), { maxLength: 200 });
     this.top.says(() => words.total(capacityOf(drawing.plan).total));
     this.categories = el("ul", { className: "list", "aria-label": words.categories });
     this.sections = el("ul", { className: "list", "aria-label": words.sections });
@@ -27,6 +27,8 @@ export class PlanTab {
     this.details = el("div");
     this.node = el("div", {}, this.top.node, bottom.node, this.details);
   }
+
+  focusName() { this.name.focus(); }
 
   #addCategory() {
     const { drawing, words } = this.context;
@@ -58,15 +60,26 @@ export class PlanTab {
       const others = plan.categories.filter((o) => o !== c);
       return el("li", {},
         el("input", { type: "color", value: c.color ?? palette[i % palette.length], "aria-label": `${words.color}: ${c.name}`, onchange: (e) => change({ color: e.target.value }) }),
-        el("input", { type: "text", value: c.name, maxLength: 200, "aria-label": `${words.category} ${i + 1}`, onchange: (e) => change({ name: e.target.value.trim() || c.name }) }),
+        el("input", { type: "text", value: c.name, maxLength: 200, "aria-label": `${words.category} ${i + 1}`, onchange: (e) => this.#renameCategory(c, i, e.target.value.trim()) }),
         el("span", { className: "number soft", textContent: (count.get(c.key) ?? 0).toLocaleString("en") }),
         button("↑", () => drawing.do(moveCategory(drawing.plan, c.key, i - 1), words.did.category), { "aria-label": words.better(c.name), disabled: i === 0 }),
         button("×", () => drawing.do(removeCategory(drawing.plan, c.key, others[0].key), words.did.category), { "aria-label": words.remove(c.name), disabled: others.length === 0 }));
     })));
   }
 
+  // #renameCategory gives a category that is new a key of its name, too.
+  #renameCategory(category, index, name) {
+    const { drawing, words } = this.context;
+    const { plan } = drawing;
+    if (name === "" || name === category.name) return this.#showCategories();
+    if (drawing.keptCategories.has(category.key)) return drawing.do(setCategory(plan, category.key, { name }), words.did.category);
+    const added = addCategory(plan, { name, color: category.color });
+    const { key } = added.categories.at(-1);
+    return drawing.do(moveCategory(removeCategory(added, category.key, key), key, index), words.did.category);
+  }
+
   #showSections() {
-    const { drawing, words, board } = this.context;
+    const { drawing, words, board, toolbox } = this.context;
     const { plan } = drawing;
     const count = capacityOf(plan).sections;
     if (!plan.sections.some((s) => s.key === this.#open)) this.#showDetails(undefined);
@@ -74,6 +87,7 @@ export class PlanTab {
       el("button", {
         type: "button", className: "name", "aria-label": words.selectAllOf(s.name), textContent: s.name, onclick: () => {
           this.#showDetails(s.key);
+          toolbox.chooseKeeping("select");
           drawing.select(s.rows ? partsOf(plan, new Set([sectionRef(s.key)])).seats : [sectionRef(s.key)]);
           const section = board.hall.sectionByKey.get(s.key);
           if (section !== undefined) board.show(section.box);
