@@ -27,7 +27,8 @@ const mostOutlinePoints = 200;
  * @param {number} [options.curvature] 1 / radius of the front row; above 0 the ends of rows are nearer to the stage, below 0 farther
  * @param {number} [options.skew] how far each row is to the right of the one before it
  * @param {number} [options.fan] the angle between the two sides: later rows have more seats
- * @param {number[]} [options.aisles] after how many seats there is a gap: 8 after the eighth; below 1 as a share of the row: 0.5 in the middle
+ * @param {number[]} [options.aisles] after how many seats there is a gap: 8 after the eighth of the front row, and straight on behind it in a
+ *   fan; below 1 as a share of the row: 0.5 in the middle
  * @param {number} [options.aisle] how wide a gap is, from seat to seat, more than neighbours
  * @param {number} [options.rotation]
  * @param {Point} [options.at] the middle of the front row
@@ -41,7 +42,8 @@ export function block({
   return Array.from({ length: bounded(rows, mostRows) }, (_, k) => {
     const wide = width + 2 * k * Math.abs(rowSpacing) * Math.tan((fan * Math.PI) / 360);
     const n = bounded(Array.isArray(seats) ? seats[k] ?? front : Math.floor(wide / spacing + 1e-9) + 1, mostSeats);
-    const offsets = places(n, spacing, aisles, aisle);
+    const more = Array.isArray(seats) ? 0 : Math.floor((n - front) / 2); // on the left
+    const offsets = places(n, spacing, aisles.map((a) => (a < 1 ? a : a + more)), aisle);
     return offsets.map((u) => (u === null ? null : rounded(onRow({ curvature, rowSpacing, skew, rotation, at }, k, u))));
   });
 }

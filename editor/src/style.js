@@ -61,7 +61,7 @@ svg .mixed { stroke-width: 2; }
 .bar .state { color: var(--_soft); font-size: 13px; }
 .bar button[aria-pressed="true"] { background: var(--_ink); color: var(--_background); }
 .menu { position: relative; }
-.menu > div { position: absolute; z-index: 3; top: calc(100% + 4px); right: 0; display: grid; gap: 4px; padding: 6px; background: var(--_background); border: 1px solid var(--_line); border-radius: 8px; box-shadow: 0 6px 24px rgb(0 0 0 / 25%); }
+.menu > div { position: absolute; z-index: 3; top: calc(100% + 4px); right: 0; width: max-content; display: grid; gap: 4px; padding: 6px; background: var(--_background); border: 1px solid var(--_line); border-radius: 8px; box-shadow: 0 6px 24px rgb(0 0 0 / 25%); }
 .menu > div button { white-space: nowrap; text-align: start; border-color: transparent; }
 
 .tools { display: grid; align-content: start; gap: 2px; padding: 6px; border-inline-end: 1px solid var(--_line); overflow: auto; }

@@ -41,6 +41,14 @@ test("a fan has more seats in the rows behind", () => {
   assert.deepEqual(rows.map((row) => row.length), [5, 7, 9, 11]);
 });
 
+test("aisles of a fan go straight on: the blocks at the sides have the seats that are more", () => {
+  const rows = shapes.block({ rows: 7, seats: 8, fan: 60, aisles: [2, 6] });
+  const blocks = rows.map((row) => row.map((p) => (p ? "x" : " ")).join("").split(" ").map((b) => b.length));
+  assert.deepEqual(blocks.slice(0, 4), [[2, 4, 2], [2, 4, 3], [3, 4, 3], [3, 4, 4]]);
+  assert.deepEqual(blocks.at(-1), [5, 4, 5]);
+  assert.ok(rows.every((row) => Math.abs(row[row.indexOf(null) - 1][0] + 3.5) <= 0.5)); // the seat at the left aisle
+});
+
 test("a block is measured as it was made, and laid out again where it was", () => {
   const r = new Random(5);
   for (let i = 0; i < 300; i++) {

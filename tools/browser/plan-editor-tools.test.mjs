@@ -127,3 +127,36 @@ test("a picture lies over the plan, and gets its scale by two points", async () 
   await screenshot(page, "plan-editor-picture");
   expectNoErrors(page);
 });
+
+test("a block takes other numbers later, when something else has been drawn, and keeps what its section has got", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  await editor.getByLabel("Neighbours").selectOption("None are neighbours");
+  await editor.getByLabel("Wider to the back").fill("60");
+  await editor.getByLabel("Aisle after").fill("5");
+  await editor.getByLabel("Aisle after").press("Enter");
+  await choose(page, "Stage");
+  await drag(page, [-4, -4], [4, -3]);
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await editor.getByRole("button", { name: "Section 1" }).first().click();
+  await editor.getByLabel("Floor", { exact: true }).last().fill("Ground");
+  await editor.getByLabel("Floor", { exact: true }).last().press("Enter");
+  await editor.getByRole("tab", { name: "Draw" }).click();
+  await editor.getByLabel("Rows", { exact: true }).fill("2");
+  await editor.getByLabel("Rows", { exact: true }).press("Enter");
+  await editor.getByLabel("Section", { exact: true }).fill("Stalls");
+  await editor.getByLabel("Section", { exact: true }).press("Enter");
+  const plan = await planOf(page);
+  const [section] = plan.sections;
+  assert.equal(plan.decorations.length, 1);
+  assert.deepEqual([section.name, section.floor, section.rows.length, section.rows[0].adjacency], ["Stalls", "Ground", 2, "NONE"]);
+  assert.deepEqual(section.rows.map((r) => r.seats.indexOf(null)), [5, 5]);
+
+  await editor.getByRole("button", { name: "Undo" }).click();
+  assert.equal((await planOf(page)).sections[0].rows.length, 4);
+  await drag(page, [0, 0], [0, 2]); // moved rows are not those that were drawn
+  assert.equal(await editor.getByLabel("Rows", { exact: true }).count(), 0);
+  expectNoErrors(page);
+});

@@ -40,24 +40,27 @@ function summarise(plan, selection) {
 }
 
 export function seatsForm(context) {
-  const { drawing, words } = context;
+  const { drawing, words, toolbox: { rows } } = context;
   const summary = summaryOf(drawing);
   const set = (changes) => drawing.do(setSeats(drawing.plan, drawing.selection, changes), words.did.properties);
   const form = new Form();
   form.heading(words.seat);
   form.says(() => {
-    const { seats, rows } = summary();
-    return words.seatsInRows(seats, rows);
+    const now = summary();
+    return words.seatsInRows(now.seats, now.rows);
   });
   const { plan } = drawing;
-  form.choice(words.category, () => drawing.plan.categories.map((c) => [c.key, c.name]), () => summary().category,
+  if (!rows.canChange) form.choice(words.category, () => drawing.plan.categories.map((c) => [c.key, c.name]), () => summary().category,
     (category) => drawing.do(setSeats(drawing.plan, drawing.selection, { category }), words.did.category));
   if (summary().rows === 1) form.text(words.rowLabel, () => summary().rowLabel, (label) => drawing.do(setRows(drawing.plan, drawing.selection, { label }), words.did.properties), { wide: false, maxLength: 32 });
   if (summary().seats === 1) form.text(words.label, () => summary().label, (label) => set({ label }), { wide: false, maxLength: 32 });
   for (const flag of flags) form.check(words[flag], () => summary()[flag], (is) => set({ [flag]: is }));
   form.text(words.note, () => summary().note, (note) => set({ note }), { maxLength: 200 });
   form.text(words.viewUrl, () => summary().viewUrl, (viewUrl) => set({ viewUrl }), { maxLength: 500, type: "url" });
-  form.choice(words.kindOfRow, Object.entries(words.adjacency), () => summary().adjacency, (adjacency) => drawing.do(setRows(drawing.plan, drawing.selection, { adjacency }), words.did.properties));
+  form.choice(words.kindOfRow, Object.entries(words.adjacency), () => summary().adjacency, (adjacency) => {
+    if (rows.canChange) rows.change({ adjacency });
+    else drawing.do(setRows(drawing.plan, drawing.selection, { adjacency }), words.did.properties);
+  });
   if (plan.sections.filter((s) => s.rows).length > 1) {
     form.choice(words.moveTo, () => drawing.plan.sections.filter((s) => s.rows).map((s) => [s.key, s.name]), () => summary().section,
       (key) => drawing.do(moveToSection(drawing.plan, drawing.selection, key), words.did.section));
@@ -67,7 +70,7 @@ export function seatsForm(context) {
     button(words.wholeSections, () => drawing.select(seatsOfSections(drawing.plan, drawing.selection))),
   );
   const forms = [form];
-  if (!context.toolbox.rows.canChange) {
+  if (!rows.canChange) {
     forms.push(numberingForm(context, {
       read: () => context.numbering, write: (numbering) => { context.numbering = numbering; },
       apply: (numbering) => drawing.do(renumbered(drawing, numbering), words.did.number),

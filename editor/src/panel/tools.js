@@ -1,6 +1,7 @@
 // The forms of the tools: what the next thing that is drawn is like, and the numbers of what was drawn last.
 
 import { Form, button } from "../fields.js";
+import { sectionByKey } from "../plan.js";
 import { blocksForm } from "./blocks.js";
 import { numberingForm, usual } from "./numbering.js";
 
@@ -75,7 +76,8 @@ function drawnForms(context) {
   const { shape } = last;
   const form = new Form().heading(words.toolNames[last.name]);
   const set = (changes) => rows.change({ shape: changes });
-  if (last.isNew) form.text(words.section, () => rows.last.section.name, (name) => rows.change({ section: { name: name.trim() || last.section.name } }), { maxLength: 200 });
+  const nameOf = () => sectionByKey(drawing.plan, rows.last.key).name;
+  if (last.isNew) form.text(words.section, nameOf, (name) => rows.change({ section: { name: name.trim() || nameOf() } }), { maxLength: 200 });
   form.choice(words.category, categories(drawing), () => rows.last.category, (category) => rows.change({ category }));
   if (last.name === "block" || last.name === "row") {
     if (last.name === "block") form.number(words.rows, () => rows.last.shape.rows, (n) => set({ rows: n }), { min: 1, max: 500 });

@@ -1,8 +1,9 @@
-// Tools that make rows: a block of them, one row, and a table. What was drawn last can still be given other numbers: it is made again of
-// the plan before it, and stays one step of the history.
+// Tools that make rows: a block of them, one row, and a table. What was drawn can be given other numbers: it is made again. Until something
+// else is done, that is one step of the history.
 
+import { setSection } from "../edit.js";
 import { renumber } from "../numbering.js";
-import { addRows, addSection, sectionByKey } from "../plan.js";
+import { addRows, addSection, mapRows, mapSections, rowOf, sectionByKey } from "../plan.js";
 import { block, rectangularTable, roundTable } from "../shapes.js";
 
 const degrees = Math.PI / 180;
@@ -10,25 +11,42 @@ let drawn = 0;
 
 const newMerge = () => `drawn ${drawn += 1}`;
 
-/** Rows is what was drawn last, as the numbers of which it is made. */
+/**
+ * Rows knows of what numbers rows were made, as long as they stand as they were drawn. Each change makes a new recipe: an undone step has
+ * its own.
+ */
 export class Rows {
+  // #recipes are of rows: {base, plan, name, make, shape, adjacency, isNew, hasSection, section, key, rows, seats, numbering, category, merge, id}.
+  // With hasSection, the section is in the base.
+  #recipes = new WeakMap();
+
   constructor(drawing, words) {
     Object.assign(this, { drawing, words });
-    this.last = undefined; // {base, plan, name, make, shape, adjacency, isNew, section, key, numbering, category, merge}
   }
 
-  /** canChange reports whether what was drawn last is still as it was drawn. */
-  get canChange() { return this.last !== undefined && this.last.plan === this.drawing.plan; }
+  /** last is of what the selected rows were made; undefined: they are not all the rows that were drawn together. */
+  get last() {
+    const { plan, selection } = this.drawing;
+    const [first] = selection;
+    const recipe = first === undefined ? undefined : this.#recipes.get(rowOf(plan, first));
+    if (recipe === undefined || recipe.seats.length !== selection.size) return undefined;
+    const rows = new Set(sectionByKey(plan, recipe.key)?.rows);
+    return recipe.rows.every((row) => rows.has(row)) && recipe.seats.every((id) => selection.has(id)) ? recipe : undefined;
+  }
+
+  /** canChange reports whether what is selected can be given other numbers. */
+  get canChange() { return this.last !== undefined; }
 
   /** draw adds rows, which a function makes of a shape. */
   draw(name, make, shape, adjacency = "LINE") {
     const { drawing } = this;
-    const { section, plan } = drawing;
+    const { section, plan, category } = drawing;
     const isNew = section === undefined;
-    const into = isNew ? { name: this.#newName(plan), category: drawing.category, floor: drawing.floor || undefined } : { key: section.key };
-    this.last = { base: plan, name, make, shape, adjacency, isNew, section: into, numbering: undefined, category: drawing.category, merge: newMerge() };
-    this.#build();
-    if (name !== "block") drawing.set({ section: this.last.key }); // single rows and tables make one section, a block is one
+    const into = isNew ? { name: this.#newName(plan), category, floor: drawing.floor || undefined } : undefined;
+    const key = this.#build({
+      base: plan, name, make, shape, adjacency, isNew, hasSection: !isNew, section: into, key: section?.key, category, merge: newMerge(), id: newMerge(),
+    });
+    if (name !== "block") drawing.set({ section: key }); // single rows and tables make one section, a block is one
   }
 
   #newName(plan) {
@@ -38,37 +56,46 @@ export class Rows {
     return this.words.sectionName(n);
   }
 
-  /** change gives what was drawn last other numbers. */
-  change({ shape, section, numbering, category }, isStep = false) {
-    if (!this.canChange) return;
+  /** change gives what is selected other numbers. */
+  change({ shape = {}, section = {}, numbering, category, adjacency }, isStep = false) {
     const { last } = this;
-    if (isStep) last.merge = newMerge();
-    if (shape !== undefined) last.shape = { ...last.shape, ...shape };
-    if (section !== undefined) last.section = { ...last.section, ...section };
-    if (numbering !== undefined) last.numbering = numbering;
-    if (category !== undefined) {
-      last.category = category;
-      if (last.isNew) last.section = { ...last.section, category };
-    }
-    this.#build();
+    if (last === undefined) return;
+    const { plan } = this.drawing;
+    const ofSection = last.isNew && category !== undefined ? { category, ...section } : section;
+    const next = {
+      ...last, shape: { ...last.shape, ...shape }, numbering: numbering ?? last.numbering, category: category ?? last.category, adjacency: adjacency ?? last.adjacency,
+    };
+    if (last.plan !== plan) Object.assign(next, { base: withoutRows(plan, last), hasSection: true, merge: newMerge() });
+    else if (isStep) next.merge = newMerge();
+    if (next.hasSection) next.base = setSection(next.base, last.key, ofSection);
+    else next.section = { ...last.section, ...ofSection };
+    this.#build(next);
   }
 
-  #build() {
-    const { drawing, last, words } = this;
-    let plan = last.base;
-    let { key } = last.section;
-    if (last.isNew) {
-      plan = addSection(plan, last.section);
+  #build({ base, hasSection, section, ...made }) {
+    const { drawing, words } = this;
+    let plan = base;
+    let { key } = made;
+    if (!hasSection) {
+      plan = addSection(plan, section);
       key = plan.sections.at(-1).key;
     }
-    last.key = key;
     const before = sectionByKey(plan, key).rows.length;
-    plan = addRows(plan, key, last.make(last.shape), { adjacency: last.adjacency, category: last.category });
-    const idsOf = (p) => sectionByKey(p, key).rows.slice(before).flatMap((row) => row.seats.filter(Boolean).map((seat) => seat.id));
-    if (last.numbering !== undefined) plan = renumber(plan, new Set(idsOf(plan)), last.numbering, drawing.kept);
-    last.plan = plan;
-    drawing.do(plan, words.did[last.name], { select: idsOf(plan), merge: last.merge });
+    plan = addRows(plan, key, made.make(made.shape), { adjacency: made.adjacency, category: made.category });
+    const rowsOfIt = () => sectionByKey(plan, key).rows.slice(before);
+    const idsOfIt = () => rowsOfIt().flatMap((row) => row.seats.filter(Boolean).map((seat) => seat.id));
+    if (made.numbering !== undefined) plan = renumber(plan, new Set(idsOfIt()), made.numbering, drawing.kept);
+    const recipe = { ...made, base, hasSection, section, plan, key, rows: rowsOfIt(), seats: idsOfIt() };
+    for (const row of recipe.rows) this.#recipes.set(row, recipe);
+    drawing.do(plan, words.did[made.name], { select: recipe.seats, merge: made.merge });
+    return key;
   }
+}
+
+// withoutRows is a plan without the rows of a recipe, whose section stays.
+function withoutRows(plan, { key, rows }) {
+  const gone = new Set(rows);
+  return mapSections(plan, (s) => (s.key === key ? mapRows(s, (row) => (gone.has(row) ? null : row)) : s));
 }
 
 /** rowsOf makes the rows of a block of the numbers that the panel shows. */

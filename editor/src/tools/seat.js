@@ -3,7 +3,7 @@
 export class SeatTool {
   name = "seat";
   cursor = "crosshair";
-  #last = undefined; // the row that is being drawn
+  #last = undefined; // of the row that is being drawn, its recipe's ID
 
   constructor(board, drawing, words, rows) {
     Object.assign(this, { board, drawing, words, rows });
@@ -11,7 +11,7 @@ export class SeatTool {
 
   get hint() { return this.words.hints.seat; }
 
-  #continues() { return this.#last !== undefined && this.rows.last === this.#last && this.rows.canChange; }
+  #continues() { return this.#last !== undefined && this.rows.last?.id === this.#last; }
 
   click(at) {
     const { x, y } = this.drawing.snap(at);
@@ -19,7 +19,7 @@ export class SeatTool {
     if (this.#continues()) rows.change({ shape: { points: [...rows.last.shape.points, [x, y]] } }, true);
     else {
       rows.draw("seat", ({ points }) => [points], { points: [[x, y]] });
-      this.#last = rows.last;
+      this.#last = rows.last?.id;
     }
   }
 
