@@ -184,6 +184,8 @@ test("a seat is added where it makes its row the least longer", () => {
   const added = edit.addSeat(edit.addSeat(plan, [1, 0.1], { next: "Block-1-A-1" }), [4, 0], { next: "Block-1-A-1" });
   assert.deepEqual([rows(added)[0], xs(row(added))], ["1 2 4 3 5", [-2, 0, 1, 2, 4]]);
   assert.deepEqual(edit.addSeat(plan, [-4, 0], { next: "Block-1-A-1", label: "0" }).sections[0].rows.map(places), ["0 1 2 3"]);
+  const gap = edit.insertGap(plan, "Block-1-A-2", "after", 3); // at 0 and 5
+  assert.deepEqual([1, 4].map((x) => rows(edit.addSeat(gap, [x, 0], { next: "Block-1-A-1", label: "x" }))[0]), ["1 2 x _ 3", "1 2 _ x 3"]);
   assert.deepEqual(rows(edit.addSeat(plan, [0, 9], { section: "Block-1" })), ["1 2 3", "1"]);
 });
 

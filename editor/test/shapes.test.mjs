@@ -105,6 +105,7 @@ test("a row along an arc or a curve has seats at even distances", () => {
   near(spread[0], [-10, 0]);
   near(spread[2], [0, 10]);
   near(spread[4], [10, 0]);
+  nearRows([shapes.alongArc({ radius: 10, from: 0, to: 180, seats: 5 })], [spread]);
   const curve = shapes.alongCurve([[0, 0], [10, 4], [20, 0], [30, 8]], { spacing: 0.5 });
   evenly(curve, 0.5, 0.02);
   assert.ok(curve.length > 60);
@@ -122,6 +123,7 @@ test("seats are around tables, clockwise from the top", () => {
   const open = shapes.roundTable({ seats: 5, open: 120, radius: 2 });
   assert.ok(open.every(([, y]) => y > -1.01), "none towards the stage");
   assert.deepEqual(shapes.rectangularTable({ sides: [2, 1, 2, 1] }), [[-0.5, -1], [0.5, -1], [1.5, 0], [0.5, 1], [-0.5, 1], [-1.5, 0]]);
+  assert.deepEqual(shapes.rectangularTable({ sides: [1, 2, 0, 0] }), [[0, -1.5], [1, -0.5], [1, 0.5]]);
   evenly(shapes.roundTable({ seats: 12, spacing: 0.6 }), 0.6, 0.02);
 });
 

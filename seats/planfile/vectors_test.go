@@ -168,7 +168,9 @@ func keyCases() (all []vectorCase) {
 			all = append(all, vectorCase{fmt.Sprintf("%s: %.12q", name, value), func(p *Plan) { keys[name](p, value) }})
 		}
 	}
-	return append(all, vectorCase{"IDs of a number of seats that are too long", func(p *Plan) {
+	return append(all, vectorCase{"IDs of a number of seats that are as long as can be", func(p *Plan) {
+		p.Sections[0].Key, p.Sections[0].Rows[1].Key = strings.Repeat("s", 32), strings.Repeat("r", 29)
+	}}, vectorCase{"IDs of a number of seats that are too long", func(p *Plan) {
 		p.Sections[0].Key, p.Sections[0].Rows[1].Key = strings.Repeat("s", 32), strings.Repeat("r", 30)
 	}}, vectorCase{"IDs of a number of seats that occur twice", func(p *Plan) {
 		p.Sections = append(p.Sections, Section{Key: "S-B", Name: "B", Category: "a", Rows: []Row{{Key: "1", Seats: Seats{Count: 2}}}},
