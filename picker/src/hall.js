@@ -12,7 +12,7 @@ export const restricted = 4;
 /**
  * Hall has seats, numbered in the plan's order, sections and decorations. A section has `first` and `end` (its seats), `rows`,
  * a `box`, an `outline` (x, y, x, y …), `main` (the category of most of its seats), a `short` name, the word that it shares
- * with its `kin`, and, for general admission, a `capacity`. A decoration has `kind`, `text`, `icon` and `floor` (undefined: it is on all), a `box`, an
+ * with its `kin`, and, for general admission, a `capacity`. A decoration has `kind`, `text`, `icon` and `floor` (without one it is on all), a `box`, an
  * `outline` (of one point for texts and icons), its `middle`, and `isInside`: it is in a section, whose floor must not cover it.
  */
 export class Hall {

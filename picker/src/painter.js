@@ -109,7 +109,7 @@ export class Painter {
   isShown(section) { return this.floor === undefined || section.floor === this.floor; }
 
   /** decorations are those on the floor that is shown. */
-  get decorations() { return this.hall.decorations.filter((d) => d.floor === undefined || this.isShown(d)); }
+  get decorations() { return this.hall.decorations.filter((d) => !d.floor || this.isShown(d)); }
 
   /** showsSeats reports whether seats are drawn at the camera's scale. */
   showsSeats(camera) { return this.hall.spacing * camera.scale >= (this.look.seatsFrom ?? seatsFrom); }

@@ -133,6 +133,7 @@ const html: HTMLElement = map;
 map.token = async () => "token";
 map.token = "token";
 map.prices = { stalls: 45, box: "from €60" };
+map.selectable = map.selectable === null ? ["stalls"] : null;
 map.words = { stage: "Bühne", free: (n: number) => \`\${n} frei\` };
 map.paying = !map.paying;
 map.addEventListener("ready", function ({ detail }) { const n: number = detail.seats; this.showSeat(detail.event + String(n)); });
@@ -176,7 +177,7 @@ import { HoldfastSeats, type HoldfastSeatsProps } from "@holdfast/seats-react";
 const look: HoldfastSeatsProps = { event: "e", theme: "dark" };
 export function Shop() {
   const map = useRef<SeatsElement>(null);
-  return <HoldfastSeats {...look} ref={map} hold="checkout" maxSeats={4} prices={{ stalls: 45 }} onReady={() => void map.current?.best(2)}
+  return <HoldfastSeats {...look} ref={map} hold="checkout" maxSeats={4} prices={{ stalls: 45 }} selectable={["stalls"]} onReady={() => void map.current?.best(2)}
     onHoldChanged={({ detail }) => console.log(detail.locks.map((lock) => lock.expiresAt))} />;
 }
 // @ts-expect-error: an event is needed
@@ -284,11 +285,11 @@ createRoot(document.querySelector("#shop")).render(<StrictMode><Shop /></StrictM
     await map.evaluate((e) => e.release());
     await isReleased();
 
-    await page.evaluate(() => window.set({ hold: "checkout", maxSeats: 3 }));
+    await page.evaluate(() => window.set({ hold: "checkout", maxSeats: 3, selectable: ["seats"] }));
     await page.waitForFunction(() => window.ready === 14);
     map = page.locator("holdfast-seats.shop");
-    assert.deepEqual(await map.evaluate((e) => [e === window.map.current, e.getAttribute("hold"), e.getAttribute("max-seats"), typeof e.hold, e.prices]),
-      [true, "checkout", "3", "function", { seats: 7 }]);
+    assert.deepEqual(await map.evaluate((e) => [e === window.map.current, e.getAttribute("hold"), e.getAttribute("max-seats"), typeof e.hold, e.prices, e.selectable]),
+      [true, "checkout", "3", "function", { seats: 7 }, ["seats"]]);
     await give(page);
 
     // What has changed is set, and nothing else; the next event calls the next handler.

@@ -48,7 +48,7 @@ const recorded = (map) => map.evaluate(async (e) => {
 });
 
 test("decorations are drawn, and are within what the map shows; a stage is in place of the focal point's mark", async () => {
-  const { page, map } = await show(await sell(studio()), {}, { plan: (plan) => ({ ...plan, decorations }) });
+  const { page, map } = await show(await sell(studio({ decorations })));
   await until("they are drawn", async () => {
     const { texts, icons: drawn } = await recorded(map);
     return new Set(texts).has("Foyer") && drawn >= icons.length;
@@ -64,12 +64,11 @@ test("decorations are drawn, and are within what the map shows; a stage is in pl
 
 test("of floors that lie on each other, the decorations of the floor that is shown are drawn, and those of all floors", async () => {
   const plan = studio();
+  for (const s of plan.sections) s.floor = "0";
   const rows = [{ key: "1", seats: [1, 2, 3, 4, 5, 6].map((n) => ({ id: `C-1-${n}`, label: String(n), x: n, y: 0 })) }, { key: "2", seats: [1, 2, 3].map((n) => ({ id: `C-2-${n}`, x: n, y: 1.2 })) }];
   plan.sections.push({ key: "C", name: "Circle", category: "seats", floor: "1", rows });
-  const marked = [["0", "Below"], ["1", "Above"]].map(([floor, text], n) => ({ kind: "text", at: [4, 10], text, ...(n > 0 && { floor }) }));
-  const { page, map } = await show(await sell(plan), {}, {
-    plan: (p) => ({ ...p, decorations: [{ kind: "text", at: [4, -6], text: "Everywhere" }, { ...marked[0], floor: "" }, marked[1]] }),
-  });
+  plan.decorations = [{ kind: "text", at: [4, -6], text: "Everywhere" }, ...[["0", "Below"], ["1", "Above"]].map(([floor, text]) => ({ kind: "text", at: [4, 10], text, floor }))];
+  const { page, map } = await show(await sell(plan));
   const drawn = async () => (await recorded(map)).texts.filter((t) => ["Everywhere", "Below", "Above"].includes(t));
   await until("those of the first floor are drawn", async () => [...new Set(await drawn())].join() === "Everywhere,Below");
   await map.getByLabel("Floor").selectOption("1");
@@ -119,8 +118,8 @@ test("each icon has a picture, and one of a later version is left out", () => {
 
 test("a seat on an area that is sold and comes back leaves the area as it was", async () => {
   const area = { kind: "area", points: [[0.5, -0.5], [6.5, -0.5], [6.5, 1.7], [0.5, 1.7]] };
-  const event = await sell(studio());
-  const { page, map } = await show(event, {}, { plan: (plan) => ({ ...plan, decorations: [area] }) });
+  const event = await sell(studio({ decorations: [area] }));
+  const { page, map } = await show(event);
   const pixels = () => map.evaluate(async (e) => {
     for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
     return e.shadowRoot.querySelector("canvas").toDataURL();

@@ -29,18 +29,11 @@ export async function sell(plan, settings = {}, on = holdfast) {
 }
 
 // show opens a page with the map of an event for a new customer. options are those of open, and: user; on (another
-// Holdfast than the file's); isReady false, to return at once; plan, a function that changes the plan which the page gets;
-// before(page), which is called before the map gets its event.
+// Holdfast than the file's); isReady false, to return at once; before(page), which is called before the map gets its event.
 export async function show(event, attributes = {}, options = {}) {
   const { url } = options.on ?? holdfast;
   const user = options.user ?? (await (options.on ?? holdfast).user());
   const page = await open(browser, `${url}/demo/examples?event=`, options);
-  if (options.plan !== undefined) {
-    await page.route("**/api/seating-plans/*", async (route) => {
-      const answer = await route.fetch();
-      await route.fulfill({ response: answer, json: options.plan(await answer.json()) });
-    });
-  }
   await options.before?.(page);
   const map = page.locator("#first");
   await map.evaluate((e, { event, attributes, user }) => {
