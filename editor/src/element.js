@@ -62,7 +62,9 @@ export class HoldfastPlanEditor extends HTMLElement {
   }
 
   /** token is the secret of a key or a function that returns one; call(method, path, body) takes the place of the editor's own requests. */
+  get token() { return this.server.token; }
   set token(token) { this.server.token = token; }
+  get call() { return this.server.call; }
   set call(call) { this.server.call = call; }
 
   /** plan is the plan as POST /api/seating-plans takes it. To set one opens a copy of a stored plan, whose seats keep their IDs. */

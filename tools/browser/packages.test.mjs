@@ -1,4 +1,4 @@
-// The packages @holdfast/seats and @holdfast/seats-react, as scripts/picker packs them, in an empty project: compiled, bundled, and used in Chromium.
+// The packages @holdfast/seats, @holdfast/seats-react and @holdfast/plan-editor, as scripts/picker packs them, in an empty project: compiled, bundled, and used in Chromium.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -16,7 +16,7 @@ import { click, held, holds, studio } from "./picker.mjs";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const modules = `${root}tools/packages/node_modules/`;
 const tarball = (name) => `${root}.build/clients/${name}-${JSON.parse(read("picker/package.json")).version}.tgz`;
-const [seats, seatsReact] = ["holdfast-seats", "holdfast-seats-react"].map(tarball);
+const [seats, seatsReact, planEditor] = ["holdfast-seats", "holdfast-seats-react", "holdfast-plan-editor"].map(tarball);
 const project = mkdtempSync(join(tmpdir(), "holdfast-seats-"));
 after(() => rmSync(project, { recursive: true }));
 
@@ -35,8 +35,15 @@ const tool = (name, ...args) => run(`${modules}.bin/${name}`, ...args);
 
 // The shop's server has what was bundled, on another origin than Holdfast.
 const types = { ".html": "text/html", ".js": "text/javascript" };
-const shop = createServer((request, response) => {
+const shop = createServer(async (request, response) => {
   const path = new URL(request.url, "http://shop").pathname;
+  if (path.startsWith("/holdfast/")) { // its back end passes on what its own people ask
+    const answer = await fetch(holdfast.url + request.url.slice("/holdfast".length), {
+      method: request.method, body: request, duplex: "half", headers: { Authorization: `Bearer ${key}`, "Content-Type": request.headers["content-type"] },
+    });
+    response.writeHead(answer.status, { "Content-Type": answer.headers.get("Content-Type") }).end(await answer.text());
+    return;
+  }
   try {
     const text = readFileSync(join(project, path.endsWith("/") ? `${path}index.html` : path));
     response.writeHead(200, { "Content-Type": types[extname(path)] ?? types[".html"] }).end(text);
@@ -70,11 +77,11 @@ before(async () => {
   // What a shop has of the registry, by the versions of the lock file.
   const others = ["react", "react-dom", "scheduler", "@types/react", "@types/react-dom", "csstype"].map((name) => modules + name);
   const packed = (await run("npm", "pack", "--silent", "--ignore-scripts", ...others)).trim().split("\n");
-  await run("npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", seats, seatsReact, ...packed.map((name) => `./${name}`));
+  await run("npm", "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", seats, seatsReact, planEditor, ...packed.map((name) => `./${name}`));
 });
 
 test("the packages are laid out as bundlers expect, and the module is small", async () => {
-  for (const packed of [seats, seatsReact]) await tool("publint", "run", packed, "--strict");
+  for (const packed of [seats, seatsReact, planEditor]) await tool("publint", "run", packed, "--strict");
   const dist = join(project, "node_modules/@holdfast/seats/dist");
   assert.ok(gzipSync(readFileSync(join(dist, "holdfast-seats.js"))).length <= 40_000);
   // What it loads when it is needed has all of its code: no further request follows.
@@ -316,4 +323,54 @@ console.log(renderToString(<HoldfastSeats event="e" className="shop" onReady={()
 `);
   await tool("esbuild", "server.jsx", "--bundle", "--packages=external", "--platform=node", "--format=esm", "--jsx=automatic", "--outfile=server.js", "--log-level=warning");
   assert.equal(await run(process.execPath, "server.js"), '<holdfast-seats class="shop"></holdfast-seats>\n');
+});
+
+test("the plan editor is compiled, bundled, draws, and asks the server", async () => {
+  const readme = read("editor/README.md");
+  const [embedding] = codeOf("editor/README.md", "html").slice(0, 1);
+  const [program] = codeOf("editor/README.md", "js");
+  assert.match(embedding, /<holdfast-plan-editor src="https:/);
+  mkdirSync(join(project, "drawing"));
+  write("drawing/main.js", program);
+  const body = embedding.split("\n")[1].replace("https://tickets.example", holdfast.url);
+  write("drawing/index.html", `<!doctype html><html lang="en"><title>Hall</title><style>holdfast-plan-editor { height: 600px; }</style>${body}<script type="module" src="main.js"></script></html>`);
+  write("drawing/types.ts", `
+import { HoldfastPlanEditor, version, type Plan } from "@holdfast/plan-editor";
+const editor: HoldfastPlanEditor = document.createElement("holdfast-plan-editor");
+editor.token = async () => "secret";
+editor.addEventListener("save", (event) => { const plan: Plan = event.detail.plan; console.log(plan.sections.length, version, event.currentTarget); });
+editor.open();
+editor.plan = { name: "Hall" };
+const seats: number = editor.totalSeats;
+void editor.keep("hall").then(() => editor.saved()).then(() => seats);
+`);
+  await tool("tsc", "--noEmit", "--strict", "--target", "esnext", "--module", "esnext", "--moduleResolution", "bundler", "--lib", "esnext,dom", "drawing/types.ts");
+  write("drawing/vite.config.js", 'export default { base: "/drawing/dist/" };');
+  await tool("vite", "build", "drawing", "--logLevel", "warn", "--config", "drawing/vite.config.js");
+
+  const page = await open(browser, `${origin}/drawing/dist/`);
+  const editor = page.locator("holdfast-plan-editor");
+  const members = [...readme.split("\n## Properties and methods\n")[1].split("\n## ")[0].matchAll(/^\| (.*?) \|/gm)]
+    .flatMap(([, cell]) => [...cell.matchAll(/`(\w+)/g)].map(([, name]) => name));
+  const declared = [...read("editor/index.d.ts").split("declare class HoldfastPlanEditor")[1].split("\n}")[0].matchAll(/^ {2}(?:[gs]et )?(\w+)\??[(:]/gm)]
+    .map(([, name]) => name).filter((name) => name !== "addEventListener");
+  assert.deepEqual([...new Set(members)].sort(), [...new Set(declared)].sort());
+  assert.deepEqual(await editor.evaluate((e, names) => names.filter((name) => !(name in e)), members), []);
+
+  await editor.getByRole("button", { name: "Block of seats" }).click();
+  const { x, y, width, height } = await editor.getByRole("application").boundingBox();
+  await page.mouse.move(x + width / 3, y + height / 3);
+  await page.mouse.down();
+  await page.mouse.move(x + width / 2, y + height / 2, { steps: 4 });
+  await page.mouse.up();
+  const seats = await editor.evaluate((e) => e.totalSeats);
+  assert.ok(seats > 3);
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await editor.getByLabel("Name of the plan").fill("Bundled");
+  await editor.getByLabel("Name of the plan").press("Enter");
+  await editor.evaluate((e) => e.save());
+  await until("it is saved", async () => !await editor.evaluate((e) => e.isChanged));
+  const { items } = await holdfast.ask("GET", "/api/seating-plans?pageSize=100", undefined, key);
+  assert.deepEqual(items.filter((plan) => plan.name === "Bundled").map((plan) => plan.totalSeats), [seats]);
+  assert.deepEqual(page.errors, []);
 });

@@ -19,6 +19,7 @@ PAGES = {
     "contributing.md": "CONTRIBUTING.md",
     "changelog.md": "CHANGELOG.md",
     "picker.md": "picker/README.md",
+    "plan-editor.md": "editor/README.md",
     "typescript.md": "clients/typescript/README.md",
     "python.md": "clients/python/README.md",
     "chart.md": "deploy/helm/holdfast/README.md",
