@@ -37,7 +37,7 @@ export class Draft {
     this.#isOpening = true;
     drawing.open(draft.plan, { isNew: true });
     drawing.kept = new Set(draft.kept);
-    drawing.keptCategories = new Set(draft.keptCategories);
+    drawing.keptKeys = new Set(draft.keptKeys);
     this.#isOpening = false;
     if (draft.picture !== undefined) await this.#showPicture(draft.picture);
     this.board.whole();
@@ -100,7 +100,7 @@ export class Draft {
     if (draft !== undefined) {
       this.editor.drawing.open(draft.plan, { isNew: true });
       this.editor.drawing.kept = new Set(draft.kept);
-      this.editor.drawing.keptCategories = new Set(draft.keptCategories);
+      this.editor.drawing.keptKeys = new Set(draft.keptKeys);
     }
   }
 
@@ -132,7 +132,7 @@ export class Draft {
     const { plan } = drawing;
     const picture = this.board.picture && { ...this.board.picture, image: undefined };
     try {
-      await write({ document: this.#document, plan, kept: [...drawing.kept], keptCategories: [...drawing.keptCategories], time: Date.now(), picture });
+      await write({ document: this.#document, plan, kept: [...drawing.kept], keptKeys: [...drawing.keptKeys], time: Date.now(), picture });
       this.isStored = drawing.plan === plan;
       this.on.stored(true);
     } catch {

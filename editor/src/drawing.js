@@ -2,7 +2,7 @@
 
 import { History } from "./history.js";
 import { emptyPlan, fromServer, idsOf, sectionByKey } from "./plan.js";
-import { follow } from "./select.js";
+import { follow, sectionRef } from "./select.js";
 
 const standards = {
   grid: 0.5, // units of the plan
@@ -34,7 +34,8 @@ export class Drawing {
     const written = isNew ? plan : fromServer(plan);
     this.history = new History(written);
     this.kept = isStored ? idsOf(written) : new Set();
-    this.keptCategories = new Set(isStored ? written.categories.map((c) => c.key) : []); // shops know them by their keys
+    // Shops and events know categories and sections by their keys.
+    this.keptKeys = new Set(isStored ? [...written.categories.map((c) => `category:${c.key}`), ...written.sections.map((s) => sectionRef(s.key))] : []);
     this.#selection = new Set();
     this.floor = undefined;
     this.options = { ...standards };

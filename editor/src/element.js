@@ -83,10 +83,10 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   /** keep names the document whose draft is kept in the browser, and continues the draft if there is one. It is called after open. */
   keep(document) {
-    const { plan, kept, keptCategories } = this.drawing;
+    const { plan, kept, keptKeys } = this.drawing;
     return this.files.draft.begin(document, () => {
       this.drawing.open(plan, { isNew: true });
-      Object.assign(this.drawing, { kept, keptCategories });
+      Object.assign(this.drawing, { kept, keptKeys });
       this.#parts?.board.whole();
     });
   }

@@ -100,6 +100,9 @@ test("categories are added, given to seats, ordered and removed; floors are show
   await editor.getByRole("button", { name: "Select Section 2" }).click();
   await editor.getByLabel("Floor", { exact: true }).last().fill("1");
   await editor.getByLabel("Floor", { exact: true }).last().press("Enter");
+  await editor.getByLabel("Name", { exact: true }).fill("Upper tier");
+  await editor.getByLabel("Name", { exact: true }).press("Enter");
+  assert.deepEqual((await planOf(page)).sections.map((s) => [s.key, s.rows[0].seats[0].id]), [["Section-1", "Section-1-A-1"], ["Upper-tier", "Upper-tier-A-1"]]);
   await editor.getByRole("tab", { name: "Draw" }).click();
   await editor.getByLabel("Category").first().selectOption("Balcony");
   let plan = await planOf(page);

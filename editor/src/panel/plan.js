@@ -72,7 +72,7 @@ export class PlanTab {
     const { drawing, words } = this.context;
     const { plan } = drawing;
     if (name === "" || name === category.name) return this.#showCategories();
-    if (drawing.keptCategories.has(category.key)) return drawing.do(setCategory(plan, category.key, { name }), words.did.category);
+    if (drawing.keptKeys.has(`category:${category.key}`)) return drawing.do(setCategory(plan, category.key, { name }), words.did.category);
     const added = addCategory(plan, { name, color: category.color });
     const { key } = added.categories.at(-1);
     return drawing.do(moveCategory(removeCategory(added, category.key, key), key, index), words.did.category);
@@ -100,7 +100,7 @@ export class PlanTab {
   #showDetails(key) {
     if (this.#open === key) return;
     this.#open = key;
-    this.#sectionForm = key === undefined ? undefined : sectionForm(this.context, key);
+    this.#sectionForm = key === undefined ? undefined : sectionForm(this.context, key, (to) => { this.#open = to; });
     this.details.replaceChildren(...this.#sectionForm === undefined ? [] : [this.#sectionForm.node]);
   }
 }

@@ -1,7 +1,8 @@
 // The forms of areas, decorations and the focal point.
 
-import { setDecoration, setSection } from "../edit.js";
+import { partsOf, sectionRef, setDecoration, setSection } from "../edit.js";
 import { Form } from "../fields.js";
+import { renumber } from "../numbering.js";
 import { thing } from "../things.js";
 
 export function thingForm(context, only) {
@@ -10,14 +11,26 @@ export function thingForm(context, only) {
   return new Form().heading(context.words.focalPoint);
 }
 
-/** sectionForm has the properties of a section, of rows or an area. */
-export function sectionForm(context, key) {
+/** sectionForm has the properties of a section, of rows or an area. renamed gets its new key. */
+export function sectionForm(context, first, renamed) {
   const { drawing, words } = context;
+  let key = first;
   const section = () => drawing.plan.sections.find((s) => s.key === key) ?? {};
   const set = (changes) => drawing.do(setSection(drawing.plan, key, changes), words.did.section);
   const isArea = section().capacity > 0;
+  // rename gives a section that is new a key of its name, too, and its seats IDs to match.
+  const rename = (name) => {
+    const { plan, kept, keptKeys } = drawing;
+    if (name === "" || keptKeys.has(sectionRef(key))) return name === "" ? form.refresh() : set({ name });
+    const index = plan.sections.findIndex((s) => s.key === key);
+    const named = setSection(plan, key, { name, key: name });
+    key = named.sections[index].key;
+    renamed?.(key);
+    const next = renumber(named, partsOf(named, new Set([sectionRef(key)])).seats, {}, kept);
+    return drawing.do(next, words.did.section, isArea ? { select: [sectionRef(key)] } : {});
+  };
   const form = new Form().heading(isArea ? words.toolNames.area : words.section);
-  form.text(words.name, () => section().name, (name) => set({ name: name.trim() }), { maxLength: 200 });
+  form.text(words.name, () => section().name, (name) => rename(name.trim()), { maxLength: 200 });
   if (isArea) {
     form.number(words.capacity, () => section().capacity, (capacity) => set({ capacity }), { min: 1, max: 10_000_000 });
     form.choice(words.category, () => drawing.plan.categories.map((c) => [c.key, c.name]), () => section().category, (category) => set({ category }));
