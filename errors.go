@@ -119,8 +119,14 @@ type (
 		OpensAt time.Time
 		After   time.Duration
 	}
-	// CapacityBelowTaken has the number of taken seats of the event, or of the section that the refusal names.
-	CapacityBelowTaken struct{ Taken int64 }
+	// CapacityBelowTaken has the number of taken seats of the event, or of the section that the refusal names. Missing has
+	// the first MaxMissingSeats of the taken seats that a new plan lacks, in the order of the present plan, and MissingSeats is
+	// the number of all of them.
+	CapacityBelowTaken struct {
+		Taken        int64
+		Missing      []string
+		MissingSeats int64
+	}
 	// RefusedPayment is the payment that a refused confirmation has left.
 	RefusedPayment struct {
 		ID     ID

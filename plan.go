@@ -20,6 +20,7 @@ const (
 	MaxPlanCoordinate = 100_000 * Unit // either side of 0, so that the squared distances of a pick fit an int64
 	MaxNamedSeats     = 50             // of one request, or asked for as best available
 	MaxViewURLLength  = 500
+	MaxMissingSeats   = 100 // that the refusal of a change of an event's plan names
 
 	MaxDecorations          = 2_000 // of a plan
 	MaxDecorationPoints     = 200   // of one decoration

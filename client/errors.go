@@ -47,7 +47,7 @@ const (
 	EventHasLocks        Code = "EVENT_HAS_LOCKS"
 	EmailTaken           Code = "EMAIL_TAKEN"
 	HoldsSeats           Code = "HOLDS_SEATS"
-	CapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN"
+	CapacityBelowTaken   Code = "CAPACITY_BELOW_TAKEN" // Error.Taken, Missing and MissingSeats
 	LockConsumed         Code = "LOCK_CONSUMED"
 	LockReleased         Code = "LOCK_RELEASED"
 	LockExpired          Code = "LOCK_EXPIRED"
@@ -85,18 +85,22 @@ var (
 // Error is a response with an error status, or a redirect.
 type Error struct {
 	Status      int
-	Code        Code          // "" if a proxy answered instead of the API, also with a code of its own
-	Detail      string        // an English sentence
-	Requested   int64         // seats requested, with SeatsUnavailable
-	Available   int64         // seats available, with SeatsUnavailable
-	Unavailable []string      // named seats that are not available, with SeatsUnavailable
-	Orphans     []string      // seats that would be left without a free neighbour, with SeatOrphaned
-	Longest     int64         // seats that are together, with SeatsNotAdjacent
-	Holder      string        // process that runs the job, with JobRunning
-	OpensAt     time.Time     // when the sale begins, with SaleNotOpen
-	RetryAfter  time.Duration // delay before a retry; 0 if the response gives none
-	RequestID   string        // in the server's log
-	Fields      []FieldError  // with ValidationFailed
+	Code        Code     // "" if a proxy answered instead of the API, also with a code of its own
+	Detail      string   // an English sentence
+	Requested   int64    // seats requested, with SeatsUnavailable
+	Available   int64    // seats available, with SeatsUnavailable
+	Unavailable []string // named seats that are not available, with SeatsUnavailable
+	Orphans     []string // seats that would be left without a free neighbour, with SeatOrphaned
+	Longest     int64    // seats that are together, with SeatsNotAdjacent
+	Taken       int64    // seats that are taken, with CapacityBelowTaken
+	Missing     []string // the first 100 taken seats that a new plan lacks, with CapacityBelowTaken
+	// MissingSeats is the number of taken seats that a new plan lacks, with CapacityBelowTaken.
+	MissingSeats int64
+	Holder       string        // process that runs the job, with JobRunning
+	OpensAt      time.Time     // when the sale begins, with SaleNotOpen
+	RetryAfter   time.Duration // delay before a retry; 0 if the response gives none
+	RequestID    string        // in the server's log
+	Fields       []FieldError  // with ValidationFailed
 	// Payment is the payment of a refused confirmation; nil if there is none.
 	Payment *RefusedPayment
 }
@@ -132,17 +136,20 @@ func Is(err error, codes ...Code) bool {
 
 // problem is the body of an error response (RFC 9457).
 type problem struct {
-	Code        Code            `json:"code"`
-	Detail      string          `json:"detail"`
-	Requested   int64           `json:"requested"`
-	Available   int64           `json:"available"`
-	Unavailable []string        `json:"unavailable"`
-	Orphans     []string        `json:"orphans"`
-	Longest     int64           `json:"longest"`
-	Holder      string          `json:"holder"`
-	OpensAt     time.Time       `json:"opensAt"`
-	Payment     *RefusedPayment `json:"payment"`
-	Errors      []FieldError    `json:"errors"`
+	Code         Code            `json:"code"`
+	Detail       string          `json:"detail"`
+	Requested    int64           `json:"requested"`
+	Available    int64           `json:"available"`
+	Unavailable  []string        `json:"unavailable"`
+	Orphans      []string        `json:"orphans"`
+	Longest      int64           `json:"longest"`
+	Taken        int64           `json:"taken"`
+	Missing      []string        `json:"missing"`
+	MissingSeats int64           `json:"missingSeats"`
+	Holder       string          `json:"holder"`
+	OpensAt      time.Time       `json:"opensAt"`
+	Payment      *RefusedPayment `json:"payment"`
+	Errors       []FieldError    `json:"errors"`
 }
 
 // redirected says where a redirect leads; it is "" for other responses. It leaves queries out, which may have personal data.
@@ -167,19 +174,22 @@ func newError(response *http.Response, body []byte) *Error {
 		p = problem{}
 	}
 	e := &Error{
-		Status:      response.StatusCode,
-		Code:        p.Code,
-		Detail:      cmp.Or(redirected(response), p.Detail, response.Status),
-		Requested:   p.Requested,
-		Available:   p.Available,
-		Unavailable: p.Unavailable,
-		Orphans:     p.Orphans,
-		Longest:     p.Longest,
-		Holder:      p.Holder,
-		OpensAt:     p.OpensAt,
-		RequestID:   response.Header.Get("X-Request-Id"),
-		Fields:      p.Errors,
-		Payment:     p.Payment,
+		Status:       response.StatusCode,
+		Code:         p.Code,
+		Detail:       cmp.Or(redirected(response), p.Detail, response.Status),
+		Requested:    p.Requested,
+		Available:    p.Available,
+		Unavailable:  p.Unavailable,
+		Orphans:      p.Orphans,
+		Longest:      p.Longest,
+		Taken:        p.Taken,
+		Missing:      p.Missing,
+		MissingSeats: p.MissingSeats,
+		Holder:       p.Holder,
+		OpensAt:      p.OpensAt,
+		RequestID:    response.Header.Get("X-Request-Id"),
+		Fields:       p.Errors,
+		Payment:      p.Payment,
 	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
 		e.RetryAfter = time.Duration(seconds) * time.Second

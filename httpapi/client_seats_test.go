@@ -380,4 +380,15 @@ func TestClient_ChangesCapacitiesAndThePlan(t *testing.T) {
 	if err != nil || changed.TotalSeats != 46 || changed.AvailableSeats != 45 || changed.SeatingPlanID != plan.ID {
 		t.Errorf("in the larger hall: %+v, %v", changed, err)
 	}
+	smaller := house()
+	smaller.Sections[0].Rows = smaller.Sections[0].Rows[1:]
+	if plan, err = s.CreateSeatingPlan(ctx, smaller, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.UpdateEvent(ctx, event.ID, client.EventChange{SeatingPlanID: &plan.ID})
+	refused := (*client.Error)(nil)
+	if !errors.As(err, &refused) || refused.Code != client.CapacityBelowTaken || refused.Taken != 1 || refused.MissingSeats != 1 ||
+		!slices.Equal(refused.Missing, []string{"A-1-1"}) {
+		t.Errorf("in the smaller hall: %+v", err)
+	}
 }

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -97,6 +98,36 @@ const otherPlan = `{"name":"Other hall","categories":[{"key":"all","name":"All"}
 	{"key":"A","name":"Stalls","category":"all","rows":[{"key":"2","seats":5}]},
 	{"key":"pit","name":"Pit","category":"all","capacity":3}]}`
 
+// A refusal names the first hundred of the taken seats that a plan lacks, in the order of the present plan, and how many there are.
+func TestHalls_APlanThatLacksManySeats(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	const small = `{"name":"H","categories":[{"key":"c","name":"C"}],"sections":[
+		{"key":"A","name":"A","category":"c","rows":[{"key":"1","seats":5}]}]}`
+	large := strings.Replace(small, `{"key":"1","seats":5}`, `{"key":"2","seats":70},{"key":"1","seats":80}`, 1)
+	plan := func(text string) string {
+		return s.want(s.call("POST", "/api/seating-plans", text), 201, "").text("id")
+	}
+	sale := fields{"name": "E", "seatingPlanId": plan(large), "eventDate": "2030-06-15T20:00:00Z"}
+	event := s.want(s.call("POST", "/api/events", sale), 201, "").text("id")
+	var seats, want []string
+	for row, n := range map[int]int{1: 80, 2: 70} {
+		for i := range n {
+			seats = append(seats, fmt.Sprintf("A-%d-%d", row, i+1))
+		}
+	}
+	s.want(s.call("POST", "/api/events/"+event+"/seats/block", fields{"seatIds": seats}), 200, "")
+	for i := range 100 { // all of row 2, then row 1 from its sixth seat on
+		if want = append(want, fmt.Sprintf("A-2-%d", i+1)); i >= 70 {
+			want[i] = fmt.Sprintf("A-1-%d", i-70+6)
+		}
+	}
+	refused := s.want(s.patch(event, fields{"seatingPlanId": plan(small)}), 409, "CAPACITY_BELOW_TAKEN")
+	if got := refused.text("missing"); got != fmt.Sprint(want) || refused.text("missingSeats") != "145" || refused.text("taken") != "150" {
+		t.Errorf("%s, want %v", refused.raw, want)
+	}
+}
+
 func TestHalls_ThePlanChangesDuringTheSale(t *testing.T) {
 	t.Parallel()
 	s := open(t)
@@ -116,12 +147,12 @@ func TestHalls_ThePlanChangesDuringTheSale(t *testing.T) {
 	if after := s.want(s.call("GET", "/api/events/"+event, nil), 200, "").raw; after != before {
 		t.Errorf("what was refused left %s, after %s", after, before)
 	}
-	if !strings.Contains(refused.text("detail"), "A-2-6") {
+	if !strings.Contains(refused.text("detail"), "A-2-6") || refused.text("missing") != "[A-2-6]" || refused.text("missingSeats") != "1" {
 		t.Errorf("refused with %s", refused.raw)
 	}
 	s.want(s.call("DELETE", "/api/locks/"+last, nil), 200, "")
 	refused = s.want(s.patch(event, change), 409, "CAPACITY_BELOW_TAKEN")
-	if !strings.Contains(refused.text("detail"), `"pit"`) {
+	if !strings.Contains(refused.text("detail"), `"pit"`) || strings.Contains(refused.raw, "missing") {
 		t.Errorf("refused with %s", refused.raw)
 	}
 	s.wantTaken(event, "A-1-3 A-1-6 A-2-2")

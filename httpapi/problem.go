@@ -135,9 +135,13 @@ type Problem struct {
 	Orphans     []string `json:"orphans,omitempty" nullable:"false" doc:"The seats that would be left without a free neighbour."`
 	Longest     *int64   `json:"longest,omitempty" doc:"How many of the seats requested are together."`
 
-	Limit  *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
-	Held   *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
-	Taken  *int64 `json:"taken,omitempty" doc:"Number of taken seats. The capacity can't be lower."`
+	Limit *int64 `json:"limit,omitempty" doc:"The limit that was reached."`
+	Held  *int64 `json:"held,omitempty" doc:"How much of the limit the customer uses."`
+	Taken *int64 `json:"taken,omitempty" doc:"Number of taken seats. The capacity can't be lower."`
+	// Of a change of an event's seating plan.
+	Missing      []string `json:"missing,omitempty" nullable:"false" doc:"The first 100 taken seats that the new plan lacks, in plan order."`
+	MissingSeats int64    `json:"missingSeats,omitempty" doc:"How many taken seats the new plan lacks."`
+
 	Holder string `json:"holder,omitempty" doc:"The process that runs the job: <pod>/<pid>/<random>."`
 	LockID string `json:"lockId,omitempty" doc:"The lock that may have been created."`
 
@@ -245,7 +249,7 @@ func (p *Problem) addDetails(details any) {
 	case holdfast.LimitReached:
 		p.Limit, p.Held = &d.Limit, d.Held
 	case holdfast.CapacityBelowTaken:
-		p.Taken = &d.Taken
+		p.Taken, p.Missing, p.MissingSeats = &d.Taken, d.Missing, d.MissingSeats
 	case holdfast.SaleNotOpen:
 		p.OpensAt, p.retryAfter = formatTime(d.OpensAt), formatSeconds(min(max(d.After, time.Second), time.Hour))
 	case holdfast.RefusedPayment:

@@ -120,7 +120,11 @@ func (d *decision) lacksTaken() *holdfast.Error {
 		return tooSmall(u.Taken, "The seat %q is in several locks. End all of them but one, then change the plan; "+
 			"seatctl doctor names such seats, and says how to list their locks.", u.Doubles[0])
 	case len(u.Missing) > 0:
-		return tooSmall(u.Taken, "The seat %q is taken, and the plan does not have it.", d.firstInPlan(u.Missing))
+		missing := d.inPlanOrder(u.Missing)
+		return holdfast.Refuse(holdfast.CodeCapacityBelowTaken, "The seat %q is taken, and the plan does not have it.", missing[0]).With(
+			holdfast.CapacityBelowTaken{
+				Taken: u.Taken, Missing: missing[:min(len(missing), holdfast.MaxMissingSeats)], MissingSeats: int64(len(missing)),
+			})
 	case len(u.MissingSections) > 0:
 		return tooSmall(u.Taken, "The section %q has seats taken, and is not of general admission in the plan.", slices.Min(u.MissingSections))
 	default:
@@ -128,20 +132,38 @@ func (d *decision) lacksTaken() *holdfast.Error {
 	}
 }
 
-// firstInPlan returns the seat that comes first in the present plan. Seats that it does not have come last.
-func (d *decision) firstInPlan(seatIDs []string) string {
-	first := slices.Min(seatIDs)
+// inPlanOrder returns the seats, each once, in the order of the present plan. Seats that it does not have come last, by their ID.
+func (d *decision) inPlanOrder(seatIDs []string) []string {
+	seatIDs = slices.Compact(slices.Sorted(slices.Values(seatIDs)))
 	if d.state.Seats == nil {
-		return first
+		return seatIDs
 	}
-	hall := d.state.Seats.Hall()
-	best, found := hall.Find(first)
-	for _, id := range seatIDs {
-		if at, ok := hall.Find(id); ok && (!found || at.Compare(best) < 0) {
-			first, best, found = id, at, true
+	type seat struct {
+		id      string
+		at      seating.Place
+		isFound bool
+	}
+	seats, hall := make([]seat, len(seatIDs)), d.state.Seats.Hall()
+	for i, id := range seatIDs {
+		at, isFound := hall.Find(id)
+		seats[i] = seat{id, at, isFound}
+	}
+	slices.SortStableFunc(seats, func(a, b seat) int {
+		switch {
+		case a.isFound && b.isFound:
+			return a.at.Compare(b.at)
+		case a.isFound:
+			return -1
+		case b.isFound:
+			return 1
+		default:
+			return 0
 		}
+	})
+	for i, s := range seats {
+		seatIDs[i] = s.id
 	}
-	return first
+	return seatIDs
 }
 
 // belowTaken refuses a capacity below the number of taken seats of a section. An unchanged capacity is not refused,

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/holdfast-dev/holdfast"
 	"github.com/holdfast-dev/holdfast/internal/hallmodel"
@@ -99,7 +100,10 @@ func (m *seatModel) changed(c inventory.ChangeEvent) (next *hallmodel.Hall, refu
 	next = next.WithCapacities(c.Sections)
 	all := m.taken() + int64(len(m.blocked))
 	if isNew && !m.hasTaken(next) {
-		return nil, belowTaken(all)
+		missing := m.missing(next)
+		return nil, outcome{code: "CAPACITY_BELOW_TAKEN", details: holdfast.CapacityBelowTaken{
+			Taken: all, Missing: missing[:min(len(missing), 100)], MissingSeats: int64(len(missing)),
+		}}
 	}
 	for _, s := range next.Sections {
 		before := m.hall.Section(s.Key)
@@ -130,6 +134,20 @@ func (m *seatModel) newHall(id ID) *hallmodel.Hall {
 		}
 	}
 	return next.WithCapacities(kept)
+}
+
+// missing lists the seats of locks and blocks that a hall does not have, in the order of the present hall.
+func (m *seatModel) missing(hall *hallmodel.Hall) (ids []string) {
+	for _, s := range m.hall.Seats {
+		isTaken := m.blocked[s.ID]
+		for _, l := range m.locks {
+			isTaken = isTaken || (l.Status == "ACTIVE" || l.Status == "CONSUMED") && slices.Contains(l.SeatIDs, s.ID)
+		}
+		if isTaken && hall.ByID[s.ID] == nil {
+			ids = append(ids, s.ID)
+		}
+	}
+	return ids
 }
 
 // hasTaken reports whether a hall has all that locks and blocks have.

@@ -3,10 +3,11 @@
 import type { HoldfastChange } from "./changes.js";
 import type {
   Audit, Availability, Blocked, Booking, BookingChange, Charge, ConvertedPlan, CreatedWebhook, Delivery, Erased, ErasureOfHolder, Event,
-  EventSummary, EventUpdate, ExportedPlan, FreedLease, Health, JobList, Lock, LockExtension, NewBooking, NewEvent, NewLock, NewPart, NewPlanPreview, NewSale,
-  NewSeatingPlan, NewUser, NewWaitlistEntry, NewWebhook, Overview, Payment, PaymentWindow, PlanPreview, RefundReference, RefundsDue, Replay, Report,
-  Run, Sales, Search, Seat, SeatList, SeatMap, SeatingPlan, SeatingPlanPlan, SeatingPlanSummary, Secret, SecretRotation, ShopChange,
-  Survey, Transfer, User, UserUpdate, VenueMap, WaitlistEntry, Webhook, WebhookReplay, WebhookTest, WebhookUpdate, Wish, operations,
+  EventSummary, EventUpdate, ExportedPlan, FreedLease, Health, JobList, Lock, LockExtension, NewBooking, NewEvent, NewLock, NewPart,
+  NewPlanPreview, NewSale, NewSeatingPlan, NewUser, NewWaitlistEntry, NewWebhook, Overview, Payment, PaymentWindow, PlanPreview,
+  RefundReference, RefundsDue, Replay, Report, Run, Sales, Search, Seat, SeatList, SeatMap, SeatingPlan, SeatingPlanPlan,
+  SeatingPlanSummary, Secret, SecretRotation, ShopChange, Survey, Transfer, User, UserUpdate, VenueMap, WaitlistEntry, Webhook,
+  WebhookReplay, WebhookTest, WebhookUpdate, Wish, operations,
 } from "./openapi.js";
 import { List, maxPageSize, type Page } from "./pages.js";
 import { follow, type StreamOptions } from "./streams.js";

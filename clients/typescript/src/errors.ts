@@ -85,10 +85,12 @@ export class SaleNotOpen extends HoldfastError {
   readonly opensAt = this.problem.opensAt ?? "";
 }
 
-/** CapacityBelowTaken: `taken` seats are taken, and the capacity can't be lower. */
+/** CapacityBelowTaken: `taken` seats are taken, and the capacity can't be lower. A new plan lacks `missingSeats`; `missing` has the first 100. */
 export class CapacityBelowTaken extends HoldfastError {
   override readonly code = "CAPACITY_BELOW_TAKEN";
   readonly taken = this.problem.taken ?? 0;
+  readonly missing = this.problem.missing ?? [];
+  readonly missingSeats = this.problem.missingSeats ?? 0;
 }
 
 /** JobRunning: the process `holder` runs the job. */

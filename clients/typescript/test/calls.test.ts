@@ -5,7 +5,8 @@ import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
 import {
-  HoldfastError, SeatLimitReached, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, SaleNotOpen, ValidationFailed, hasCode, takenSeats,
+  CapacityBelowTaken, HoldfastError, SeatLimitReached, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, SaleNotOpen, ValidationFailed,
+  hasCode, takenSeats,
 } from "@holdfast/client";
 import { WebhookVerificationError, verifyWebhook } from "@holdfast/client/webhooks";
 import { Api, tokenFor, until } from "./api.js";
@@ -116,6 +117,12 @@ test("refusals have the details of their codes", async () => {
   const apart = await refusal(shop.acquireLock({ eventId: event.id, holder: "b", bestAvailable: { seats: 5, adjacent: "REQUIRED" } }));
   assert.ok(apart instanceof SeatsNotAdjacent);
   assert.equal(apart.longest, 4);
+
+  const plan = await shop.getSeatingPlan(event.seatingPlanId ?? "");
+  const other = await shop.createSeatingPlan({ ...plan, sections: plan.sections.filter((section) => section.key !== "A") });
+  const lacking = await refusal(shop.updateEvent(event.id, { seatingPlanId: other.id }));
+  assert.ok(lacking instanceof CapacityBelowTaken);
+  assert.deepEqual([lacking.taken, lacking.missing, lacking.missingSeats], [1, ["A-1-2"], 1]);
 
   const limited = await api.event({ totalSeats: 9, maxSeatsPerUser: 2 });
   const limit = await refusal(shop.acquireLock({ eventId: limited.id, holder: "b", seats: 3 }));

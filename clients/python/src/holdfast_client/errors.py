@@ -101,6 +101,16 @@ class CapacityBelowTaken(HoldfastError):
         """How many seats are taken: the capacity can't be lower."""
         return self.problem.get("taken", 0)
 
+    @property
+    def missing(self) -> list[str]:
+        """The first 100 of the taken seats that a new plan lacks."""
+        return self.problem.get("missing", [])
+
+    @property
+    def missing_seats(self) -> int:
+        """How many taken seats a new plan lacks."""
+        return self.problem.get("missingSeats", 0)
+
 
 class JobRunning(HoldfastError):
     @property

@@ -19,7 +19,7 @@ from holdfast_client import (
 from holdfast_client.retry import DEFAULT_TIMEOUT, LONG_TIMEOUT
 
 from ..api import KEY, Api, Proxy, new_token
-from .sales import DATE, create_sale, create_seated_sale, new_client, new_holder
+from .sales import DATE, HALL, create_sale, create_seated_sale, new_client, new_holder
 
 pytestmark = pytest.mark.anyio
 
@@ -134,6 +134,10 @@ async def test_errors_have_their_details(api: Api) -> None:
         with pytest.raises(SeatsNotAdjacent) as apart:
             await shop.acquire_lock(eventId=event["id"], holder=new_holder(), bestAvailable={"seats": 5, "adjacent": "REQUIRED"})
         assert apart.value.longest == 4
+        other = await shop.create_seating_plan({**HALL, "sections": HALL["sections"][1:]})
+        with pytest.raises(CapacityBelowTaken) as lacking:
+            await shop.update_event(event["id"], seatingPlanId=other["id"])
+        assert (lacking.value.taken, lacking.value.missing, lacking.value.missing_seats) == (2, ["A-1-1", "A-1-2"], 2)
         with pytest.raises(ValidationFailed) as invalid:
             await shop.create_event(name="", totalSeats=1, eventDate=DATE)
         assert {e["location"] for e in invalid.value.errors} == {"body.name"}
