@@ -2,6 +2,7 @@
 // a click can go there.
 
 import { Grid } from "../../picker/src/grid.js";
+import { cellsOf, isMostlyOn, seatsMeet } from "../../picker/src/overlap.js";
 import { check, limits } from "./check.js";
 import { capacityOf, has } from "./plan.js";
 import { boxOf, distance, median } from "./points.js";
@@ -254,10 +255,15 @@ function sectionOverlaps(plan) {
   const placed = [];
   const found = [];
   const spacing = median(plan.sections.flatMap((s) => (s.rows?.length ? spacingOf(s) ?? [] : []))) ?? 1;
+  const cells = new Map();
+  const cellsIn = (s) => {
+    if (!cells.has(s)) cells.set(s, cellsOf(seatsOfSection(s).map(pointOf), spacing));
+    return cells.get(s);
+  };
   for (const s of plan.sections) {
     if (!s.rows?.length) continue;
     const box = boxOfSection(s, spacing);
-    const under = placed.find((p) => (p.section.floor ?? "") === (s.floor ?? "") && isMostlyOn(box, p.box));
+    const under = placed.find((p) => (p.section.floor ?? "") === (s.floor ?? "") && isMostlyOn(box, p.box) && seatsMeet(cellsIn(s), cellsIn(p.section)));
     if (under) found.push(finding("sections-overlap", "warning", { section: s.name, other: under.section.name }, { section: s.key, seats: s.rows.flatMap(idsOfRow) }));
     else placed.push({ section: s, box });
   }
@@ -280,14 +286,6 @@ function boxOfSection(s, spacing) {
   const outline = boxOf(s.outline ?? []);
   if (!outline) return grown;
   return { x0: Math.min(grown.x0, outline.x0), y0: Math.min(grown.y0, outline.y0), x1: Math.max(grown.x1, outline.x1), y1: Math.max(grown.y1, outline.y1) };
-}
-
-function isMostlyOn(a, b) {
-  const width = Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0);
-  const height = Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0);
-  if (width <= 0 || height <= 0) return false;
-  const area = (box) => (box.x1 - box.x0) * (box.y1 - box.y0);
-  return (width * height) / Math.min(area(a), area(b)) > 0.8;
 }
 
 function ofPlan(plan, kept) {

@@ -53,6 +53,20 @@ test("seats that lie on each other, but not on another floor", () => {
   assert.deepEqual(codes(edit.setSection(above, "Stalls-2", { floor: "" })), ["overlap", "sections-overlap"]);
 });
 
+test("a block that a gallery surrounds is drawn where it is", () => {
+  const line = (at, dx, dy, n) => Array.from({ length: n }, (_, i) => [at[0] + i * dx, at[1] + i * dy]);
+  const inside = hall(block({ rows: 3, seats: 5, at: [0, 0] }));
+  const sides = [line([-6, -3], 0, 1, 9), line([-6, 6], 1, 0, 13), line([6, -3], 0, 1, 9)];
+  const plan = addRows(addSection(inside, { name: "Gallery" }), "Gallery", sides);
+  const positions = (p) => p.sections.map((s) => s.rows.map((row) => row.seats.map(({ x, y }) => [x, y])));
+  assert.deepEqual(positions(fromServer(plan)), positions(plan));
+  assert.ok(!codes(plan).includes("sections-overlap"));
+  const onIt = edit.move(plan, new Set(plan.sections[1].rows.flatMap((row) => row.seats.map(({ id }) => id))), 5, 0);
+  const [moved] = positions(fromServer(onIt)).slice(1);
+  assert.ok(codes(onIt).includes("sections-overlap"));
+  assert.notDeepEqual(moved, positions(onIt)[1]);
+});
+
 test("seats of two sections that lie on each other, at any side", () => {
   // The block's corners are at -2.5, 0 and 2.5, 1. Each row touches it with one of its seats, which are far from each other.
   for (const [x, y, mine, other] of [

@@ -2,6 +2,7 @@
 
 import { isColor, palette } from "./color.js";
 import { Grid } from "./grid.js";
+import { cellsOf, isMostlyOn, seatsMeet } from "./overlap.js";
 import { addressOf } from "./view.js";
 
 /** What a seat is besides. */
@@ -173,12 +174,18 @@ function boxOf(hall, s) {
 // layOut gives each section its box. Sections of a plan without coordinates lie on each other, and an area without
 // an outline has no place: they go below, in the plan's order.
 function layOut(hall, isDrawn) {
+  const cells = new Map();
+  const cellsIn = (s) => {
+    if (!cells.has(s)) cells.set(s, cellsOf(Array.from({ length: s.end - s.first }, (_, n) => [hall.x[s.first + n], hall.y[s.first + n]]), hall.spacing));
+    return cells.get(s);
+  };
+  const liesOn = (s, o) => isMostlyOn(s.box, o.box) && seatsMeet(cellsIn(s), cellsIn(o));
   const placed = [];
   const waiting = [];
   for (const s of hall.sections) {
     s.box = boxOf(hall, s);
     s.outline = s.given;
-    if (s.box === undefined || (!isDrawn && s.first < s.end && placed.some((o) => o.floor === s.floor && o.first < o.end && isMostlyOn(s.box, o.box)))) waiting.push(s);
+    if (s.box === undefined || (!isDrawn && s.first < s.end && placed.some((o) => o.floor === s.floor && o.first < o.end && liesOn(s, o)))) waiting.push(s);
     else placed.push(s);
   }
   if (waiting.length === 0) return;
@@ -197,14 +204,6 @@ function layOut(hall, isDrawn) {
     s.outline = undefined;
     y = s.box.y1;
   }
-}
-
-function isMostlyOn(a, b) {
-  const width = Math.min(a.x1, b.x1) - Math.max(a.x0, b.x0);
-  const height = Math.min(a.y1, b.y1) - Math.max(a.y0, b.y0);
-  if (width <= 0 || height <= 0) return false;
-  const area = (box) => (box.x1 - box.x0) * (box.y1 - box.y0);
-  return (width * height) / Math.min(area(a), area(b)) > 0.8;
 }
 
 /** union is the box around boxes; undefined if there is none. */
