@@ -157,8 +157,8 @@ export class HoldfastPlanEditor extends HTMLElement {
     parts.bar.changed();
     parts.panel.changed();
     setText(parts.hint, this.drawing.tool?.hint ?? "");
-    const { selection, plan } = this.drawing;
-    setText(parts.count, selection.size > 0 ? this.words.selected(parts.board.selected.length) : this.words.total(capacityOf(plan).total));
+    const { plan } = this.drawing;
+    setText(parts.count, parts.board.selected.length > 0 ? this.words.selected(parts.board.selected.length) : this.words.total(capacityOf(plan).total));
     if (this.#plan === plan) return;
     this.#plan = plan;
     this.files.changed();
