@@ -36,7 +36,7 @@ export const sentences = {
   "accessible-alone": "Row {row} of {section} has accessible seats without a companion seat next to them.",
   "sections-overlap": "{section} lies on {other}, on the same floor: the seat map draws it in another place.",
   "no-outline": "{section} has no outline: the seat map draws it below the hall.",
-  "no-focal-point": "There is no focal point: best available takes the middle of each row.",
+  "no-focal-point": "No best view is set: best available takes the middle of each row.",
   "unused-category": "No seat has the category {category}.",
   "section-limit": "{section} has {n} of at most {most} seats.",
   "row-limit": "Row {row} of {section} has {n} of at most {most} seats.",

@@ -156,6 +156,16 @@ export class Pen {
     c.stroke();
   }
 
+  /** mark goes around a thing that has one point, and leaves it in sight. */
+  mark(x, y) {
+    const { c } = this;
+    c.beginPath();
+    c.arc(this.x(x), this.y(y), 16, 0, 2 * Math.PI);
+    c.strokeStyle = this.colors.focus;
+    c.lineWidth = 2.5;
+    c.stroke();
+  }
+
   /** target is what the audience looks at. */
   target({ x, y }) {
     const { c } = this;

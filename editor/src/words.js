@@ -24,7 +24,7 @@ export const words = {
     select: "Click a seat, or drag a rectangle around seats. Shift adds to the selection, a double click takes the row. Drag what is selected to move it.",
     selected: "Drag to move. Arrow keys move by one step of the grid. Drag the round handle to turn. Delete removes. Escape ends the selection.",
     pan: "Drag to move the view. The wheel zooms. With other tools: hold the space bar and drag.",
-    block: "Drag from one corner of the block to the other. The size is shown while you drag.",
+    block: "Drag from one corner of the block to the other. For a block of the size in the panel, click, and choose “Place at the cross”.",
     drawn: "Set its numbers in the panel, or draw the next one.",
     row: "Drag from the first seat of the row to the last.",
     curve: "Click points along the row. A double click or Enter ends it.",

@@ -134,6 +134,7 @@ test("a block takes other numbers later, when something else has been drawn, and
   await choose(page, "Block of seats");
   await drag(page, [-5, 0], [4, 3]);
   await editor.getByLabel("Neighbours").selectOption("None are neighbours");
+  await editor.getByLabel("Rows are named").selectOption("A, B … without I and O");
   await editor.getByLabel("Wider to the back").fill("60");
   await editor.getByLabel("Aisle after").fill("5");
   await editor.getByLabel("Aisle after").press("Enter");
@@ -155,8 +156,24 @@ test("a block takes other numbers later, when something else has been drawn, and
   assert.deepEqual(section.rows.map((r) => r.seats.indexOf(null)), [5, 5]);
 
   await editor.getByRole("button", { name: "Undo" }).click();
-  assert.equal((await planOf(page)).sections[0].rows.length, 4);
-  await drag(page, [0, 0], [0, 2]); // moved rows are not those that were drawn
+  const [undone] = (await planOf(page)).sections;
+  assert.equal(undone.rows.length, 4);
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await editor.locator("button.name", { hasText: undone.name }).click();
+  await editor.getByRole("tab", { name: "Draw" }).click();
+  assert.equal(await editor.getByLabel("Rows", { exact: true }).inputValue(), "4");
+  const { x, y } = undone.rows[0].seats[0];
+  await drag(page, [x, y], [x, y + 1]); // moved rows are not those that were drawn
   assert.equal(await editor.getByLabel("Rows", { exact: true }).count(), 0);
+  assert.equal(await editor.getByLabel("Rows are named").inputValue(), "lettersNoIO"); // as the last ones
+  expectNoErrors(page);
+});
+
+test("the menu of files is as wide as its words", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await editor.getByRole("button", { name: "File" }).click();
+  const [menu, ...items] = await editor.locator("#files, #files button").evaluateAll((nodes) => nodes.map((n) => [n.getBoundingClientRect().right, n.scrollWidth - n.clientWidth]));
+  assert.ok(items.length > 3 && items.every(([right, hidden]) => right <= menu[0] && hidden <= 0), JSON.stringify([menu, items]));
   expectNoErrors(page);
 });

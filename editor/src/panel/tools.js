@@ -97,7 +97,10 @@ function drawnForms(context) {
   } else if (shape.spacing !== undefined) {
     form.number(words.spacing, () => rows.last.shape.spacing, (spacing) => set({ spacing }), { min: 0.1, max: 100, step: 0.05 });
   }
-  return [form, numberingForm(context, { read: () => rows.last.numbering ?? (last.isNew ? usual : { seats: usual.seats }), write: (numbering) => rows.change({ numbering }) })];
+  return [form, numberingForm(context, { read: () => rows.last.numbering ?? (last.isNew ? usual : { seats: usual.seats }), write: (numbering) => {
+    context.numbering = numbering; // of the next seats that are numbered, too
+    rows.change({ numbering });
+  } })];
 }
 
 const numbersOf = (text) => text.split(/[,;\s]+/).map(Number).filter((n) => n > 0);

@@ -213,7 +213,7 @@ export class SelectTool {
     for (const t of things(this.drawing.plan, this.drawing.selection)) {
       const points = g?.kind === "corner" ? g.points : pointsOf(t).map(([x, y]) => [x + dx, y + dy]);
       if (points.length > 1) pen.line(points, { isClosed: isClosed(t), isDashed: g !== undefined });
-      else if (points.length === 1) pen.handle(points[0][0], points[0][1], { isRound: true });
+      else if (points.length === 1) pen.mark(points[0][0], points[0][1]);
     }
     if (g === undefined) {
       const only = this.#only;
