@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { test } from "node:test";
 import { rowName } from "../../picker/src/rows.js";
-import { accessible, expectNoErrors, fits, gate, screenshot, until } from "./harness.mjs";
-import { click, file, held, holds, positionOf, says, sell, show, studio } from "./picker.mjs";
+import { accessible, expectNoErrors, fits, gate, open, screenshot, until } from "./harness.mjs";
+import { browser, click, file, held, holdfast, holds, positionOf, says, sell, show, studio } from "./picker.mjs";
 
 const folder = new URL("../../picker/src/words/", import.meta.url);
 const languages = readdirSync(folder).map((name) => name.slice(0, -3));
@@ -50,10 +50,10 @@ test("numbers have the plural forms and the separators of their language", () =>
 });
 
 // speaking shows an event on a page with languages: of the page, of the element, of the browser.
-async function speaking({ page: ofPage = "en", element, browser }, options = {}) {
+async function speaking({ page: ofPage = "en", element, browser: ofBrowser }, options = {}) {
   const event = await sell(studio());
   return show(event, { ...(element !== undefined && { lang: element }), prices: '{"seats":1234.5}', currency: "EUR" }, {
-    ...(browser !== undefined && { locale: browser }), ...options,
+    ...(ofBrowser !== undefined && { locale: ofBrowser }), ...options,
     before: async (page) => {
       await options.route?.(page);
       await page.evaluate((tag) => (tag === "" ? document.documentElement.removeAttribute("lang") : document.documentElement.setAttribute("lang", tag)), ofPage);
@@ -92,6 +92,18 @@ test("all languages are loaded from the server, by the module's own version, and
     await screenshot(page, `words-${language}-phone`); // not one of the README's
   }
   assert.deepEqual(asked.toSorted(), languages.filter((l) => l !== "en").map((l) => `${l}-${version}.js`).toSorted());
+  expectNoErrors(page);
+});
+
+test("the module by its version loads a language from next to it", async () => {
+  const [event, user] = [await sell(studio()), await holdfast.user()];
+  const page = await open(browser, `${holdfast.url}/demo/examples?event=`);
+  await page.route("**/assets/holdfast-seats.js", (r) => r.fulfill({ contentType: "text/javascript", body: `export * from "/assets/holdfast-seats-${version}.js";` }));
+  await page.reload();
+  const map = page.locator("#first");
+  await map.evaluate((e, of) => { for (const [name, value] of Object.entries(of)) e.setAttribute(name, value); }, { lang: "es", user: user.id, event: event.id });
+  await map.getByRole("heading", { name: "Sus asientos" }).waitFor();
+  assert.equal(await page.evaluate((v) => performance.getEntriesByType("resource").some((r) => r.name.endsWith(`/assets/holdfast-seats-${v}.js`)), version), true);
   expectNoErrors(page);
 });
 
