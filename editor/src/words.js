@@ -121,7 +121,7 @@ export const words = {
   copiesMirror: { x: "Mirror image ↔", y: "Mirror image ↕" },
 
   blocks: "Many blocks at once",
-  blocksHelp: "Around the best view, with aisles between them. They change with these numbers until you do something else.",
+  blocksHelp: "Around the best view, with aisles between them. They change with these numbers until you do something else. Drawn again, there are more of them behind.",
   blocksShape: "Shape",
   blocksShapes: { fan: "A fan", ring: "A ring, as in a stadium" },
   blocksFirst: "Name of the first",

@@ -24,8 +24,15 @@ test("a fan of blocks and a ring are drawn at once, and take on other numbers wh
   await editor.getByLabel("Shape").selectOption("A ring, as in a stadium");
   plan = await planOf(page);
   assert.deepEqual(plan.sections.map((s) => s.name), ["Block 201", "Block 202", "Block 203", "Block 204", "Block 205"]);
+  await editor.getByRole("button", { name: "Draw the blocks" }).click();
+  plan = await planOf(page);
+  assert.deepEqual(plan.sections.map((s) => s.name).slice(4), ["Block 205", "Block 206", "Block 207", "Block 208", "Block 209", "Block 210"]);
+  const right = (sections) => Math.max(...sections.flatMap((s) => s.rows.flatMap((r) => r.seats.filter(Boolean).map((seat) => seat.x))));
+  assert.equal(right(plan.sections.slice(5)) - right(plan.sections.slice(0, 5)) > 5, true, "they are behind the others: 4 rows and an aisle farther out");
   await editor.getByRole("button", { name: "Whole plan" }).click();
   await screenshot(page, "plan-editor-blocks");
+  await editor.getByRole("button", { name: "Undo" }).click();
+  assert.equal((await planOf(page)).sections.length, 5);
   await editor.getByRole("button", { name: "Undo" }).click();
   assert.deepEqual((await planOf(page)).sections, [], "all of it is one step");
   expectNoErrors(page);

@@ -3,6 +3,7 @@
 
 import { addBlocks, added } from "../edit.js";
 import { Form, button } from "../fields.js";
+import { successor } from "../plan.js";
 import { fan, ring } from "../shapes.js";
 
 let drawn = 0;
@@ -43,10 +44,18 @@ export function blocksForm(context) {
     for (const field of ofFan) field.parentNode.hidden = now.shape !== "fan";
   });
   form.buttons(button(words.blocksDraw, () => {
+    if (canChange()) Object.assign(now, behind(now, drawing)); // in the same place they would be on each other
     now.last = { base: drawing.plan, merge: `blocks ${drawn += 1}` };
     build();
+    form.refresh();
   }));
   return form;
+}
+
+// behind are the numbers of more blocks behind those that have just been drawn, as the upper tier of a stadium; their names go on.
+function behind({ rows, radius, radiusY, aisle }, { plan, options }) {
+  const deep = rows * options.rowSpacing + aisle;
+  return { radius: radius + deep, radiusY: radiusY + deep, name: successor(plan.sections.at(-1).name) };
 }
 
 // layOut puts the blocks around the best view; a fan is below it, if it is not turned.
