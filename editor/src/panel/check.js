@@ -43,7 +43,8 @@ export class CheckTab {
   }
 
   #item({ what, severity, seats, section, decoration, where }) {
-    const { words } = this.context;
+    const { words, drawing } = this.context;
+    if (where === "name" && drawing.plan.name.trim() === "") return el("li", { className: `finding ${severity}` }, el("span", { className: "name", textContent: words.needsName }));
     const canGo = seats !== undefined || section !== undefined || decoration !== undefined;
     const text = [what, canGo ? "" : where].filter(Boolean).join(" – ");
     return el("li", { className: `finding ${severity}` }, canGo
@@ -68,7 +69,8 @@ export class CheckTab {
     const { editor, drawing, words } = this.context;
     const { plan } = drawing;
     try {
-      const { problems, picks = [] } = await editor.server.preview(toServer(plan), [1, 2, 3, 4, 5, 6, 7, 8]);
+      const asked = toServer(plan.name.trim() === "" ? { ...plan, name: words.unnamed } : plan); // the name has nothing to do with what sells
+      const { problems, picks = [] } = await editor.server.preview(asked, [1, 2, 3, 4, 5, 6, 7, 8]);
       if (drawing.plan !== plan) return;
       this.failure.textContent = problems.map((p) => `${p.where}: ${p.what}`).join(" ");
       this.failure.hidden = problems.length === 0;
