@@ -4,7 +4,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
@@ -212,7 +212,8 @@ export async function fits(page) {
 // screenshot writes a picture to .build/images. With HOLDFAST_UPDATE_IMAGES set, pictures of
 // the desktop go to docs/images, where the README shows them.
 export async function screenshot(page, name, options = {}) {
-  const folder = process.env.HOLDFAST_UPDATE_IMAGES && !name.endsWith("phone") ? `${root}docs/images` : `${root}.build/images`;
+  const isInDocs = existsSync(`${root}docs/images/${name}.png`);
+  const folder = process.env.HOLDFAST_UPDATE_IMAGES && isInDocs ? `${root}docs/images` : `${root}.build/images`;
   mkdirSync(folder, { recursive: true });
   await page.screenshot({ path: `${folder}/${name}.png`, ...options });
 }
