@@ -163,7 +163,12 @@ test("a block takes other numbers later, when something else has been drawn, and
   await editor.getByRole("tab", { name: "Draw" }).click();
   assert.equal(await editor.getByLabel("Rows", { exact: true }).inputValue(), "4");
   const { x, y } = undone.rows[0].seats[0];
-  await drag(page, [x, y], [x, y + 1]); // moved rows are not those that were drawn
+  await drag(page, [x, y], [x, y + 4]);
+  await editor.getByLabel("Rows", { exact: true }).fill("3");
+  await editor.getByLabel("Rows", { exact: true }).press("Enter");
+  const [shorter] = (await planOf(page)).sections;
+  assert.deepEqual([shorter.rows.length, shorter.rows[0].seats[0].x, shorter.rows[0].seats[0].y], [3, x, y + 4]);
+  await editor.getByRole("button", { name: "Turn", exact: true }).click(); // turned rows are not those that were drawn
   assert.equal(await editor.getByLabel("Rows", { exact: true }).count(), 0);
   assert.equal(await editor.getByLabel("Rows are named").inputValue(), "lettersNoIO"); // as the last ones
   expectNoErrors(page);

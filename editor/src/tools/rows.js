@@ -19,6 +19,7 @@ export class Rows {
   // #recipes are of rows: {base, plan, name, make, shape, adjacency, isNew, hasSection, section, key, rows, seats, numbering, category, merge, id}.
   // With hasSection, the section is in the base.
   #recipes = new WeakMap();
+  #seen = undefined; // the recipe that was found last
 
   constructor(drawing, words) {
     Object.assign(this, { drawing, words });
@@ -28,10 +29,15 @@ export class Rows {
   get last() {
     const { plan, selection } = this.drawing;
     const [first] = selection;
-    const recipe = first === undefined ? undefined : this.#recipes.get(rowOf(plan, first));
+    const row = first === undefined ? undefined : rowOf(plan, first);
+    if (row === undefined) return undefined;
+    if (!this.#recipes.has(row)) this.#recipes.set(row, this.#seen && moved(this.#seen, plan, row));
+    const recipe = this.#recipes.get(row);
     if (recipe === undefined || recipe.seats.length !== selection.size) return undefined;
     const rows = new Set(sectionByKey(plan, recipe.key)?.rows);
-    return recipe.rows.every((row) => rows.has(row)) && recipe.seats.every((id) => selection.has(id)) ? recipe : undefined;
+    if (!recipe.rows.every((r) => rows.has(r)) || !recipe.seats.every((id) => selection.has(id))) return undefined;
+    this.#seen = recipe;
+    return recipe;
   }
 
   /** canChange reports whether what is selected can be given other numbers. */
@@ -91,6 +97,24 @@ export class Rows {
     return key;
   }
 }
+
+// moved is a recipe for rows that have been moved since, as one, and are else as they were; one of them is given.
+function moved(recipe, plan, one) {
+  const byKey = new Map(sectionByKey(plan, recipe.key)?.rows?.map((row) => [row.key, row]));
+  const rows = recipe.rows.map((row) => byKey.get(row.key));
+  if (recipe.shape.at === undefined || !rows.includes(one) || rows.includes(undefined)) return undefined;
+  const [from, to] = [recipe.rows[0], rows[0]].map((row) => row.seats.find(Boolean));
+  const [dx, dy] = [to.x - from.x, to.y - from.y];
+  const isMoved = (seat, old) => seat === old || (seat && old && isSame({ ...seat, x: 0, y: 0 }, { ...old, x: 0, y: 0 })
+    && Math.abs(seat.x - old.x - dx) < 0.002 && Math.abs(seat.y - old.y - dy) < 0.002);
+  const isWhole = rows.every((row, i) => row.seats.length === recipe.rows[i].seats.length
+    && isSame({ ...row, seats: undefined }, { ...recipe.rows[i], seats: undefined }) && row.seats.every((seat, k) => isMoved(seat, recipe.rows[i].seats[k])));
+  if (!isWhole) return undefined;
+  const [x, y] = recipe.shape.at;
+  return { ...recipe, rows, plan: undefined, shape: { ...recipe.shape, at: [x + dx, y + dy] } };
+}
+
+const isSame = (a, b) => Object.keys(a).length === Object.keys(b).length && Object.keys(a).every((name) => a[name] === b[name]);
 
 // withoutRows is a plan without the rows of a recipe, whose section stays.
 function withoutRows(plan, { key, rows }) {
