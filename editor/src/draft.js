@@ -9,6 +9,7 @@ export class Draft {
   isStored = false;
   #document = undefined;
   #timer = 0;
+  #waits = false; // a change is not stored yet
   #isMine = false;
   #release = undefined;
   #isOpening = false;
@@ -58,6 +59,7 @@ export class Draft {
   /** discard removes the draft and begins again. */
   async discard() {
     clearTimeout(this.#timer);
+    this.#waits = false;
     this.board.picture = undefined;
     this.#isOpening = true;
     this.original();
@@ -92,10 +94,10 @@ export class Draft {
     await this.#continue();
   }
 
+  // #openCopy opens what the other tab has stored. The copy has no draft of its own: no page would ask for it after a reload.
   async #openCopy() {
     const from = this.#document;
-    this.#document = `${from} copy ${Date.now()}`;
-    await this.#lock({ ifAvailable: true });
+    this.#document = undefined;
     const draft = await read(from).catch(() => undefined);
     if (draft !== undefined) {
       this.editor.drawing.open(draft.plan, { isNew: true });
@@ -107,26 +109,32 @@ export class Draft {
   /** end removes the draft: the plan has been stored on the server. */
   async end() {
     clearTimeout(this.#timer);
+    this.#waits = false;
     await remove(this.#document).catch(() => {});
     this.leave();
   }
 
   /** leave stores what is left to store, and lets other tabs have the draft. */
   leave() {
+    clearTimeout(this.#timer);
+    if (this.#waits) void this.#store(); // what reads the draft next reads it after this
     this.#release?.();
     this.#release = undefined;
     this.#isMine = false;
   }
 
   changed() {
-    if (this.#document === undefined || this.#isOpening || !this.#isMine) return;
+    if (this.#isOpening) return;
     if (!this.editor.drawing.history.isChanged && !this.isStored && this.board.picture === undefined) return;
-    this.isStored = false;
+    this.isStored = false; // also where it is stored no more: closing the tab would lose the change
+    if (this.#document === undefined || !this.#isMine) return;
+    this.#waits = true;
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#store(), delay);
   }
 
   async #store() {
+    this.#waits = false;
     if (!this.#isMine) return;
     const { drawing } = this.editor;
     const { plan } = drawing;

@@ -33,6 +33,7 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   #parts = undefined;
   #plan = undefined; // of the last event
+  #offered = undefined; // of the last event save
   #connected = new AbortController();
   #words = english;
   drawing = new Drawing();
@@ -93,11 +94,12 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   get isChanged() { return this.drawing.history.isChanged; }
 
-  /** saved is called when the plan has been stored. */
+  /** saved is called when the plan of the last event save has been stored. What was changed since then stays in the draft. */
   async saved() {
-    this.drawing.history.saved();
+    this.drawing.history.saved(this.#offered);
+    this.#offered = undefined;
     this.drawing.tell();
-    await this.files.draft.end();
+    if (!this.isChanged) await this.files.draft.end();
   }
 
   /** focus brings the keyboard to the drawing. */
@@ -184,6 +186,7 @@ export class HoldfastPlanEditor extends HTMLElement {
       panel.show("check");
       return this.files.says(this.#words.needsCorrection);
     }
+    this.#offered = plan;
     return this.dispatchEvent(new CustomEvent("save", { detail: { plan: this.plan } }));
   }
 }

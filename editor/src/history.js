@@ -52,9 +52,9 @@ export class History {
   get undoName() { return this.#at > 0 ? this.#steps[this.#at].name : undefined; }
   get redoName() { return this.#steps[this.#at + 1]?.name; }
 
-  /** saved notes that the current plan is stored; isChanged compares with it. */
-  saved() {
-    this.#saved = this.plan;
+  /** saved notes that a plan, without one the current one, is stored; isChanged compares with it. */
+  saved(plan = this.plan) {
+    this.#saved = plan;
     this.settle();
   }
 

@@ -5,11 +5,21 @@ import { shortcuts } from "./toolbox.js";
 const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 const leap = 10; // steps of the grid with Shift
 
+// enterText ends typing in a field, so that its text is part of what is stored.
+function enterText(field) {
+  if (field?.tagName !== "INPUT") return;
+  field.blur();
+  if (field.isConnected) field.focus();
+}
+
 /** listenToKeys passes keys on to the tools and commands. */
 export function listenToKeys(root, { board, drawing, commands, toolbox, save }) {
   const withControl = {
     z: (shift) => (shift ? drawing.redo() : drawing.undo()), y: () => drawing.redo(), c: () => commands.copy(), x: () => commands.cut(), v: () => commands.paste(),
-    d: () => commands.duplicate(), a: () => commands.selectAll(), s: save,
+    d: () => commands.duplicate(), a: () => commands.selectAll(), s: () => {
+      enterText(root.getRootNode().activeElement);
+      save();
+    },
   };
   root.addEventListener("keydown", (event) => {
     const types = event.target.closest("input:not([type=checkbox], [type=color], [type=range]), select, textarea") !== null;

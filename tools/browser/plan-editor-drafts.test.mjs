@@ -14,6 +14,16 @@ const isReady = (page) => until("the editor is there", () => editorOf(page).eval
 const isStored = (page) => until("the draft is stored", () => editorOf(page).evaluate((e) => e.files.isStored));
 const seats = async (page) => (await editorOf(page).evaluate((e) => e.totalSeats));
 
+// documents are those that have a draft.
+const documents = (page) => page.evaluate(() => new Promise((resolve) => {
+  indexedDB.open("holdfast-plan-editor").onsuccess = ({ target: { result: db } }) => {
+    db.transaction("drafts").objectStore("drafts").getAllKeys().onsuccess = ({ target }) => {
+      db.close();
+      resolve(target.result);
+    };
+  };
+}));
+
 async function drawBlock(page, from, to) {
   await choose(page, "Block of seats");
   await drag(page, from, to);
@@ -48,6 +58,31 @@ test("a reload in the middle of a drag loses the drag alone; a discarded draft i
   expectNoErrors(page);
 });
 
+test("leaving the page stores the last change, and what is drawn while a plan is stored stays a draft", async () => {
+  const page = await openEditor(browser, url);
+  await drawBlock(page, [-5, 0], [4, 4]);
+  await page.evaluate(() => { location.hash = "#/plans"; });
+  await page.getByRole("heading", { name: "Seating plans" }).waitFor();
+  await page.evaluate(() => { location.hash = "#/new-plan"; });
+  await isReady(page);
+  await until("the draft is back", async () => (await seats(page)) === 50);
+  const isChanged = await editorOf(page).evaluate(async (e) => {
+    e.addEventListener("save", (event) => event.stopImmediatePropagation(), { capture: true });
+    const name = (text) => e.drawing.do({ ...e.drawing.plan, name: text }, "name");
+    name("Stored");
+    e.save();
+    name("Changed since");
+    await e.saved();
+    return e.isChanged;
+  });
+  assert.equal(isChanged, true);
+  await isStored(page);
+  await page.reload();
+  await isReady(page);
+  await until("the draft is back", async () => (await planOf(page)).name === "Changed since");
+  expectNoErrors(page);
+});
+
 test("a draft that is open in another tab is taken over, and goes on there", async () => {
   const first = await openEditor(browser, url);
   await drawBlock(first, [-5, 0], [4, 4]);
@@ -67,6 +102,7 @@ test("a draft that is open in another tab is taken over, and goes on there", asy
   await isReady(second);
   await until("the draft is back", async () => (await seats(second)) === 60);
   await drawBlock(first, [-5, 6], [4, 8]); // is stored no more
+  assert.equal(await editorOf(first).evaluate((e) => e.isChanged && !e.files.isStored), true); // so the browser asks before it is closed
   await first.close();
   await second.reload();
   await isReady(second);
@@ -88,6 +124,10 @@ test("a copy of a draft that is open in another tab does not change the draft", 
   await first.reload();
   await isReady(first);
   await until("the draft is as it was", async () => (await seats(first)) === 50);
+  assert.equal(await editorOf(second).evaluate((e) => e.isChanged && !e.files.isStored), true); // so the browser asks before it is closed
+  await second.evaluate(() => { location.hash = "#/plans"; }); // what is left to store is stored
+  await second.getByRole("heading", { name: "Seating plans" }).waitFor();
+  assert.deepEqual(await documents(second), ["new"]); // no page would ask for a draft of the copy
 });
 
 test("a plan is saved as a file and opened from it; other formats are read by the server", async () => {

@@ -56,7 +56,7 @@ test("a plan is drawn, changed and stored by the keyboard alone", async () => {
   await editor.getByRole("tab", { name: "Draw" }).focus();
   await keys(page, "ArrowRight", "Tab", "Tab");
   await page.keyboard.type("By keys");
-  await keys(page, "Enter", "Control+s");
+  await keys(page, "Control+s"); // the name is still being typed
   await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).waitFor();
   await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).focus();
   await keys(page, "Enter");
