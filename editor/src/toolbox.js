@@ -41,6 +41,7 @@ export class Toolbox {
 
   choose(name) {
     const tool = this.tools[name];
+    this.board.cancel(); // a drag belongs to the tool that began it
     this.board.cursor = undefined;
     if (this.drawing.tool !== tool) this.drawing.options.section = "";
     if (name !== "select" && name !== "pan" && name !== "picture" && this.drawing.tool !== tool) this.drawing.select([]);

@@ -42,6 +42,25 @@ test("a block takes on its numbers while they are typed, and is one step of the 
   expectNoErrors(page);
 });
 
+test("another tool in the middle of a drag ends the drag without a change", async () => {
+  const page = await newPlan();
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 4]);
+  const drawn = await planOf(page);
+  for (const key of ["b", "x", "s", "t"]) { // a block begins with a drag, the others are placed where a press ends
+    await page.keyboard.press("v");
+    await page.mouse.move(...await at(page, 0, 0));
+    await page.mouse.down();
+    await page.mouse.move(...await at(page, 2, 8), { steps: 4 });
+    await page.keyboard.press(key);
+    await page.mouse.move(...await at(page, 3, 8), { steps: 4 });
+    await page.mouse.up();
+    assert.deepEqual(await planOf(page), drawn, key);
+    assert.ok(await editorOf(page).evaluate(({ board }) => board.hall.ids.every((_, i) => !board.painter.look.hides(i))), `a seat is hidden after ${key}`);
+  }
+  expectNoErrors(page);
+});
+
 test("rows, curves, tables, single seats and standing areas are drawn", async () => {
   const page = await newPlan();
   const editor = editorOf(page);
