@@ -149,7 +149,7 @@ export class HoldfastSeats extends HTMLElement {
   get words() { return this.#words; }
   /** @param {Partial<Words>} words */
   set words(words) {
-    this.#own = words;
+    this.#own = words ?? {};
     this.#mix();
     this.#reload();
   }
@@ -529,6 +529,7 @@ export class HoldfastSeats extends HTMLElement {
       this.#mustTell = true;
       this.#tell("holdexpired", { lock: null });
     }
+    choice.setSelectable(this.selectable); // the page may have changed it while the locks were read
     this.#parts = parts;
     const look = {
       hasMini: true, stage: w.stage, available: (s) => (this.#isClosedTo(s) ? 0 : seats.available[s.number]), text: (s) => this.#freeIn(s),

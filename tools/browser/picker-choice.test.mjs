@@ -138,6 +138,17 @@ test("only the selectable categories can be chosen, and the others say why", asy
   expectNoErrors(page);
 });
 
+test("what is selectable can change while the map loads", async () => {
+  const event = await sell(mixed());
+  const user = await holdfast.user();
+  const { id } = await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: user.id, seatIds: ["A-1-1"] });
+  const { map } = await show(event, { lock: id }, { user, before: (page) => page.route(`**/api/locks/${id}`, async (route) => {
+    await page.locator("#first").evaluate((e) => { e.selectable = ["box"]; });
+    await route.continue();
+  }) });
+  assert.ok(await entry(map, /^Seats.*not available to you/).isDisabled());
+});
+
 test("the waiting list has the selectable categories", async () => {
   const event = await sell(studio(), { waitlist: "OPEN" });
   await holdfast.ask("POST", "/api/locks", { eventId: event.id, userId: (await holdfast.user()).id, seatIds: ["B-1-1", "B-1-2"] });
