@@ -26,6 +26,10 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     const isControl = event.ctrlKey || event.metaKey;
     if (isControl && !event.altKey) {
+      if (arrows[key] !== undefined && event.target === board.node) {
+        event.preventDefault();
+        return moveCross(arrows[key], event.shiftKey ? leap : 1);
+      }
       const isOfText = types && key !== "s" && key !== "d";
       if (withControl[key] === undefined || isOfText) return;
       event.preventDefault();
@@ -72,6 +76,10 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
 
   function arrow([dx, dy], steps) {
     if (drawing.tool?.name === "select" && drawing.selection.size > 0) return commands.nudge(dx * steps, dy * steps);
+    return moveCross([dx, dy], steps);
+  }
+
+  function moveCross([dx, dy], steps) {
     const { grid } = drawing.options;
     const { camera } = board;
     const middle = drawing.snap({ x: camera.planX(camera.width / 2), y: camera.planY(camera.height / 2) });

@@ -14,7 +14,7 @@ export { arcLine, ellipseLine, lineThrough, roundedRectangleLine } from "./lines
 
 /** mostSeats is what a row can have; mostRows bounds a gesture that is far too long. */
 export const mostSeats = 500;
-const mostRows = 500;
+export const mostRows = 500;
 const mostOutlinePoints = 200;
 
 /**

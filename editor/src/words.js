@@ -3,7 +3,7 @@
 const plural = (n, one, many) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 
 export const words = {
-  board: "Drawing of the plan. Arrow keys move the selection, or the cross if nothing is selected; Enter uses the tool at the cross; Escape goes back.",
+  board: "Drawing of the plan. Arrow keys move the selection, or the cross if nothing is selected; with Ctrl they always move the cross. Enter uses the tool at the cross, with Shift it adds to the selection; Escape goes back.",
   tools: "Tools",
   panel: "Properties",
   stage: "Stage",
@@ -61,6 +61,7 @@ export const words = {
   sectionName: (n) => `Section ${n}`,
   rows: "Rows",
   seatsPerRow: "Seats in a row",
+  seatsOfRows: "Seats of each row (such as 18, 20, 20)",
   spacing: "From seat to seat",
   rowSpacing: "From row to row",
   curvature: "Curve",
@@ -104,6 +105,9 @@ export const words = {
   findGaps: "Find gaps",
   turn: "Turn",
   aisles: "Aisle after seats (such as 8, 16)",
+  aisle: "Width of an aisle",
+  frontX: "Middle of the front row: x",
+  frontY: "Middle of the front row: y",
   seatsInRows: (seats, rows) => `${plural(seats, "seat", "seats")} in ${plural(rows, "row", "rows")}`,
   better: (name) => `${name} is better: sold earlier`,
   earlier: (name) => `${name} comes earlier`,

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { distance, turn } from "../src/points.js";
 import * as shapes from "../src/shapes.js";
+import { rowsOf, withSeatsOfRows } from "../src/tools/rows.js";
 import { Random } from "./random.mjs";
 
 const near = (a, b, most = 0.0015) => assert.ok(distance(a, b) <= most, `${a} is not ${b}`);
@@ -11,6 +12,15 @@ const nearRows = (rows, others, most) => {
 };
 const steps = (row) => row.slice(1).flatMap((p, i) => (p && row[i] ? [distance(p, row[i])] : []));
 const evenly = (row, spacing, most = 0.003) => steps(row).forEach((d) => assert.ok(Math.abs(d - spacing) <= most, `${d} is not ${spacing}`));
+
+test("a list of numbers of seats makes a block with a row for each, around the same middle", () => {
+  const shape = { rows: 8, seats: 12, spacing: 1, rowSpacing: 1, at: [0, 0] };
+  const listed = { ...shape, ...withSeatsOfRows(shape, "2, 4; 3 nonsense -1 0 501") };
+  assert.deepEqual([listed.rows, listed.seats], [3, [2, 4, 3]]);
+  assert.deepEqual(rowsOf(listed).map((row) => row.map(([x]) => x)), [[-0.5, 0.5], [-1.5, -0.5, 0.5, 1.5], [-1, 0, 1]]);
+  assert.deepEqual(rowsOf({ ...listed, rotation: 0, aisles: [0.5], aisle: 2 })[0], [[-1.5, 0], null, [1.5, 0]]);
+  assert.deepEqual(withSeatsOfRows(listed, " "), { rows: 3, seats: 2 });
+});
 
 test("a block has its rows behind each other, and at is the middle of the front row", () => {
   assert.deepEqual(shapes.block({ rows: 2, seats: 3, at: [10, 5] }), [[[9, 5], [10, 5], [11, 5]], [[9, 6], [10, 6], [11, 6]]]);

@@ -3,6 +3,7 @@
 import { Form, button } from "../fields.js";
 import { sectionByKey } from "../plan.js";
 import { blocksForm } from "./blocks.js";
+import { withSeatsOfRows } from "../tools/rows.js";
 import { numberingForm, usual } from "./numbering.js";
 
 /** toolForms are those of the tool in use. */
@@ -81,16 +82,26 @@ function drawnForms(context) {
   form.choice(words.category, categories(drawing), () => rows.last.category, (category) => rows.change({ category }));
   if (last.name === "block" || last.name === "row") {
     if (last.name === "block") form.number(words.rows, () => rows.last.shape.rows, (n) => set({ rows: n }), { min: 1, max: 500 });
-    form.number(words.seatsPerRow, () => rows.last.shape.seats, (n) => set({ seats: n }), { min: 1, max: 500 });
+    const inAll = () => (Array.isArray(rows.last.shape.seats) ? undefined : rows.last.shape.seats);
+    form.number(words.seatsPerRow, inAll, (n) => set({ seats: n }), { min: 1, max: 500 });
+    if (last.name === "block") {
+      form.text(words.seatsOfRows, () => (inAll() === undefined ? rows.last.shape.seats.join(", ") : ""), (text) => set(withSeatsOfRows(rows.last.shape, text)));
+    }
     form.number(words.spacing, () => rows.last.shape.spacing, (spacing) => set({ spacing }), { min: 0.1, max: 100, step: 0.05 });
     if (last.name === "block") form.number(words.rowSpacing, () => rows.last.shape.rowSpacing, (rowSpacing) => set({ rowSpacing }), { min: 0.1, max: 100, step: 0.05 });
     form.range(words.curvature, () => rows.last.shape.bend ?? 0, (bend) => set({ bend }), { min: -150, max: 150, step: 1 });
     if (last.name === "block") {
       form.text(words.aisles, () => rows.last.shape.aisles.join(", "), (text) => set({ aisles: numbersOf(text) }), { inputMode: "decimal" });
+      form.number(words.aisle, () => rows.last.shape.aisle ?? rows.last.shape.spacing, (aisle) => set({ aisle }), { min: 0, max: 100, step: 0.05 });
       form.number(words.fan, () => rows.last.shape.fan, (fan) => set({ fan }), { min: -120, max: 120 });
       form.number(words.skew, () => rows.last.shape.skew, (skew) => set({ skew }), { min: -50, max: 50, step: 0.1 });
     }
     form.number(words.rotation, () => rows.last.shape.rotation, (rotation) => set({ rotation }), { min: -360, max: 360 });
+    if (last.name === "block") {
+      const at = () => rows.last.shape.at;
+      form.number(words.frontX, () => at()[0], (x) => set({ at: [x, at()[1]] }), { step: 0.5 });
+      form.number(words.frontY, () => at()[1], (y) => set({ at: [at()[0], y] }), { step: 0.5 });
+    }
   } else if (last.name === "table") {
     addTable(form, words, () => rows.last.shape, set);
     form.number(words.rotation, () => rows.last.shape.rotation, (rotation) => set({ rotation }), { min: -360, max: 360 });

@@ -4,7 +4,7 @@
 import { setSection } from "../edit.js";
 import { renumber } from "../numbering.js";
 import { addRows, addSection, mapRows, mapSections, rowOf, sectionByKey } from "../plan.js";
-import { block, rectangularTable, roundTable } from "../shapes.js";
+import { block, mostRows, mostSeats, rectangularTable, roundTable } from "../shapes.js";
 
 const degrees = Math.PI / 180;
 let drawn = 0;
@@ -122,10 +122,18 @@ function withoutRows(plan, { key, rows }) {
   return mapSections(plan, (s) => (s.key === key ? mapRows(s, (row) => (gone.has(row) ? null : row)) : s));
 }
 
-/** rowsOf makes the rows of a block of the numbers that the panel shows. */
-export function rowsOf({ rows, seats, spacing, rowSpacing, bend = 0, skew = 0, fan = 0, rotation = 0, aisles = [], at }) {
-  const width = Math.max(1, seats - 1) * spacing;
-  return block({ rows, seats, spacing, rowSpacing, curvature: (bend * degrees) / width, skew, fan, rotation, aisles, at });
+/** rowsOf makes the rows of a block of the numbers that the panel shows; seats: of the front row, or a list of those of each row. */
+export function rowsOf({ rows, seats, spacing, rowSpacing, bend = 0, skew = 0, fan = 0, rotation = 0, aisles = [], aisle = spacing, at }) {
+  const width = Math.max(1, frontOf(seats) - 1) * spacing;
+  return block({ rows, seats, spacing, rowSpacing, curvature: (bend * degrees) / width, skew, fan, rotation, aisles, aisle, at });
+}
+
+const frontOf = (seats) => (Array.isArray(seats) ? seats[0] : seats);
+
+/** withSeatsOfRows is what a list such as "18, 20, 20" changes in a block: a row for each number. Without one, all have as many as the first. */
+export function withSeatsOfRows({ rows, seats }, text) {
+  const list = text.split(/[,;\s]+/).map((n) => Math.floor(Number(n))).filter((n) => n > 0 && n <= mostSeats).slice(0, mostRows);
+  return list.length === 0 ? { rows, seats: frontOf(seats) } : { rows: list.length, seats: list };
 }
 
 /** tableOf makes the row of a table. */
