@@ -196,13 +196,14 @@ function overlaps(plan) {
 }
 
 const mostSeatsOfFinding = 1000;
+const onOnePlace = 0.01; // less than a spacing: for a section whose seats have none, because they all lie on each other
 
 /** @type {WeakMap<Section, [string, string][]>} */
 const pairs = new WeakMap();
 
 function pairsWithin(s) {
   let found = pairs.get(s);
-  if (found === undefined) pairs.set(s, found = nearPairs(seatsOfSection(s), 0.4 * (spacingOf(s) ?? 0)));
+  if (found === undefined) pairs.set(s, found = nearPairs(seatsOfSection(s), 0.4 * (spacingOf(s) ?? onOnePlace)));
   return found;
 }
 

@@ -53,6 +53,11 @@ test("seats that lie on each other, but not on another floor", () => {
   assert.deepEqual(codes(edit.setSection(above, "Stalls-2", { floor: "" })), ["overlap", "sections-overlap"]);
 });
 
+test("all seats of a section on one place", () => {
+  const plan = addRows(addSection(hall([]), { name: "Heap" }), "Heap", [[[1, 1], [1, 1]], [[1, 1], [1, 1]]]);
+  assert.equal(findings(plan).find((f) => f.code === "overlap")?.seats.length, 4);
+});
+
 test("a block that a gallery surrounds is drawn where it is", () => {
   const line = (at, dx, dy, n) => Array.from({ length: n }, (_, i) => [at[0] + i * dx, at[1] + i * dy]);
   const inside = hall(block({ rows: 3, seats: 5, at: [0, 0] }));
