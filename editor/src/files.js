@@ -3,6 +3,7 @@
 import { el } from "../../picker/src/dom.js";
 import { Draft } from "./draft.js";
 import { button } from "./fields.js";
+import { isReadable } from "./readable.js";
 
 const most = 20_000_000; // bytes, of the server
 
@@ -61,7 +62,7 @@ export class Files {
       }
       this.board.whole();
     } catch (error) {
-      this.says(words.openFails(error.message));
+      this.says(words.openFails(reasonsOf(error)));
     }
   }
 
@@ -86,11 +87,17 @@ export class Files {
   }
 }
 
-// planOf is the plan in a text of JSON; undefined if it is something else, such as CSV or a plan of pretix.
+const mostReasons = 3;
+
+// reasonsOf is what the server says is wrong with a file, with the first of its places.
+const reasonsOf = (error) => [error.message, ...(error.problem?.errors ?? []).slice(0, mostReasons).map((e) => `${e.location}: ${e.message}`)].join(" ");
+
+// planOf is the plan in a text of JSON; undefined if it is something else, such as CSV, a plan of pretix, or a plan with mistakes of form, which
+// the server names.
 function planOf(text) {
   try {
     const plan = JSON.parse(text);
-    return Array.isArray(plan?.sections) && Array.isArray(plan?.categories) ? plan : undefined;
+    return isReadable(plan) ? plan : undefined;
   } catch {
     return undefined;
   }

@@ -17,7 +17,7 @@ export class Server {
     const response = await fetch(new URL(path, new URL(base || "/", location.href)), { method, headers, body: isFile ? body : JSON.stringify(body) });
     const isJSON = response.headers.get("Content-Type")?.includes("json");
     const answer = await (isJSON ? response.json() : response.text());
-    if (!response.ok) throw new Error(answer.detail ?? answer.title ?? `The server answered ${response.status}.`);
+    if (!response.ok) throw Object.assign(new Error(answer.detail ?? answer.title ?? `The server answered ${response.status}.`), { problem: answer });
     return answer;
   }
 

@@ -5,6 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { check } from "../src/check.js";
 import { fromServer, toServer } from "../src/plan.js";
+import { isReadable } from "../src/readable.js";
 
 const vectors = JSON.parse(readFileSync(new URL("vectors/check.json", import.meta.url), "utf8"));
 
@@ -17,6 +18,7 @@ test("a plan that the server accepts is accepted when it was opened, and when it
   const valid = vectors.filter(({ problems }) => problems.length === 0);
   assert.ok(valid.length > 20);
   for (const { name, plan } of valid) {
+    assert.ok(isReadable(plan), name);
     const opened = fromServer(plan);
     assert.deepEqual(check(opened), [], name);
     assert.deepEqual(check(toServer(opened)), [], name);

@@ -158,5 +158,17 @@ test("a plan is saved as a file and opened from it; other formats are read by th
   await openFile("bad.csv", Buffer.from("nothing"));
   await editor.getByText("can't be opened").waitFor();
   assert.deepEqual(await planOf(page), plan);
+  for (const [says, change] of [
+    ["body.sections[0].rows[0].seats: The number must be from 1 to 500, not 1000000.", (p) => { p.sections[0].rows[0].seats = 1_000_000; }],
+    ["body.sections[0].rows[0].seats[1].x: A coordinate must be from -100000 to 100000.", (p) => { p.sections[0].rows[0].seats[1].x = 1e9; }],
+    ["body.decorations[0].points: expected array", (p) => { p.decorations = [{ kind: "stage", points: 5 }]; }],
+    ["body.sections[0]: expected object", (p) => { p.sections = [null]; }],
+  ]) {
+    const wrong = { ...structuredClone(plan), name: "Wrong" };
+    change(wrong);
+    await openFile("wrong.json", Buffer.from(JSON.stringify(wrong)));
+    await editor.getByText(says).waitFor();
+    assert.deepEqual(await planOf(page), plan);
+  }
   expectNoErrors(page);
 });
