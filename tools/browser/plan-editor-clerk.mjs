@@ -86,6 +86,14 @@ export class Clerk {
     assert.equal(await way(), 0, option);
   }
 
+  /** slide moves a slider by arrow keys to a number. */
+  async slide(label, number) {
+    this.fields++;
+    const slider = this.#field("input", label, 0);
+    await slider.focus();
+    for (let n = Number(await slider.inputValue()); n !== number; n += Math.sign(number - n)) await this.#keyboard.press(n < number ? "ArrowRight" : "ArrowLeft");
+  }
+
   /** newCategory adds a category: the field of its name has the focus. */
   async newCategory(name) {
     await this.press("Add a category");
@@ -220,7 +228,7 @@ export async function stored(holdfast, name) {
 
 /**
  * assertSameHall compares a plan that was drawn with an example: all but keys and IDs, which the editor makes of names, colours, and gaps at the ends of
- * rows, which say nothing. Seats may be `near` apart.
+ * rows, which say nothing. Seats may be `near` apart, in metres.
  */
 export function assertSameHall(plan, wanted, near) {
   const [drawn, hall] = [plain(plan), plain(wanted)];
@@ -234,7 +242,6 @@ export function assertSameHall(plan, wanted, near) {
     assert.deepEqual(rows?.map((r) => r.label), wantedRows?.map((r) => r.label), section.name);
     wantedRows?.forEach((row, r) => {
       const at = `${section.name}, ${row.label}`;
-      const withoutPlaces = ({ seats, ...others }) => ({ ...others, seats: seats.map((seat) => seat && { ...seat, x: 0, y: 0 }) });
       assert.deepEqual(withoutPlaces(rows[r]), withoutPlaces(row), at);
       row.seats.forEach((seat, i) => {
         if (seat === null) return;
@@ -246,6 +253,9 @@ export function assertSameHall(plan, wanted, near) {
   });
   console.log(`${hall.name}: no seat is more than ${farthest.toFixed(3)} from where the example has it`);
 }
+
+// withoutPlaces is a row with each seat as a text, so that a difference is one line.
+const withoutPlaces = ({ seats, ...row }) => ({ ...row, seats: seats.map((seat) => seat && JSON.stringify({ ...seat, x: 0, y: 0 }, Object.keys(seat).sort())) });
 
 // plain is a plan written out, with names in place of keys.
 function plain(plan) {

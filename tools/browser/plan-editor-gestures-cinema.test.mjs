@@ -81,7 +81,7 @@ test("the cinema is drawn by the keyboard alone, and is that of the examples", a
   await clerk.keys("ArrowRight");
   await clerk.hit("Select Screen 1");
   await clerk.write("Entrance", "Upper foyer");
-  await screenshot(page, "plan-editor-cinema-drawn");
+  await screenshot(page, "plan-editor-gestures-cinema");
   await clerk.keys("Control+s");
   await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).waitFor();
   await clerk.keys("Enter");
