@@ -61,7 +61,7 @@ export class Commands {
   }
 
   selectAll() {
-    this.drawing.select(everything(this.drawing.plan));
+    this.drawing.select(everything(this.drawing.plan, this.drawing.floor));
   }
 
   /** nudge moves the selection by steps of the grid. */

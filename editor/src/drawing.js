@@ -2,7 +2,7 @@
 
 import { History } from "./history.js";
 import { emptyPlan, fromServer, idsOf, sectionByKey } from "./plan.js";
-import { follow, sectionRef } from "./select.js";
+import { everything, follow, sectionRef } from "./select.js";
 
 const standards = {
   grid: 0.5, // units of the plan
@@ -46,6 +46,7 @@ export class Drawing {
 
   tell() {
     if (this.#isTelling) return;
+    if (this.floor !== undefined && !this.floors.includes(this.floor)) this.floor = undefined; // as after undo
     this.#isTelling = true;
     try {
       for (const listener of this.#listeners) listener(this);
@@ -91,9 +92,11 @@ export class Drawing {
     this.tell();
   }
 
+  /** showFloor shows one floor, or all. What is hidden is not selected. */
   showFloor(floor) {
     this.floor = floor;
-    this.tell();
+    const shown = everything(this.plan, floor);
+    this.select([...this.#selection].filter((ref) => shown.has(ref)));
   }
 
   get floors() { return [...new Set(this.plan.sections.map((s) => s.floor ?? ""))]; }

@@ -55,14 +55,23 @@ export function partsOf(plan, selection) {
   return parts;
 }
 
-/** everything is all that a plan has. @param {Plan} plan @returns {Set<string>} */
-export function everything(plan) {
-  const all = new Set(plan.sections.map((s) => sectionRef(s.key)));
-  for (const { seat } of seatsOf(plan)) all.add(seat.id);
-  plan.decorations.forEach((_, i) => all.add(decorationRef(i)));
+/**
+ * everything is all that a plan has or, of a floor, all that is drawn with it.
+ * @param {Plan} plan
+ * @param {string} [floor]
+ * @returns {Set<string>}
+ */
+export function everything(plan, floor) {
+  const sections = plan.sections.filter((s) => isOn(floor, s.floor ?? ""));
+  const all = new Set(sections.map((s) => sectionRef(s.key)));
+  for (const { seat } of seatsOf({ ...plan, sections })) all.add(seat.id);
+  plan.decorations.forEach((d, i) => { if (isOn(floor, d.floor)) all.add(decorationRef(i)); });
   if (plan.focalPoint) all.add(focalRef);
   return all;
 }
+
+/** isOn reports whether something is drawn while a floor is shown; undefined stands for all floors. */
+export const isOn = (shown, floor) => shown === undefined || floor === undefined || floor === shown;
 
 /**
  * rowsIn are the rows with a selected seat, in the plan's order.

@@ -112,7 +112,14 @@ test("categories are added, given to seats, ordered and removed; floors are show
   assert.equal(await editor.evaluate((e) => e.drawing.selection.size), 0);
   await page.mouse.click(...await at(page, 0, 6));
   assert.equal(await editor.evaluate((e) => e.drawing.selection.size), 1);
-  await editor.getByRole("combobox", { name: "Floor" }).selectOption("All floors");
+  await page.keyboard.press("Control+a");
+  assert.deepEqual(await editor.evaluate((e) => [e.board.selected.length, e.drawing.selection.has("section:Section-1")]), [40, false]);
+  await editor.getByRole("combobox", { name: "Floor" }).selectOption("No floor");
+  assert.equal(await editor.evaluate((e) => e.drawing.selection.size), 0); // Delete removes nothing that is hidden
+  await editor.getByRole("combobox", { name: "Floor" }).selectOption("Floor 1");
+  await editor.evaluate((e) => { while (e.plan.sections.some((s) => s.floor)) e.undo(); });
+  assert.equal(await editor.evaluate((e) => e.drawing.floor), undefined); // the choice of floors is gone
+  await editor.evaluate((e) => { while (e.drawing.history.redoName) e.redo(); });
 
   await editor.getByRole("tab", { name: "Plan" }).click();
   await editor.getByRole("button", { name: "Balcony is better" }).click();

@@ -1,6 +1,6 @@
 // Selects, moves and turns what is drawn.
 
-import { decorationRef, focalRef, move, rotate, sectionRef, setDecoration, setSection } from "../edit.js";
+import { decorationRef, focalRef, isOn, move, rotate, sectionRef, setDecoration, setSection } from "../edit.js";
 import { rowOf } from "../plan.js";
 import { boxOfSelection, decorationAt, isClosed, pointsOf, thing, things } from "../things.js";
 
@@ -27,8 +27,7 @@ export class SelectTool {
     const { board, drawing } = this;
     const seat = board.seatAt(at);
     if (seat >= 0) return board.hall.ids[seat];
-    const isShown = (d) => drawing.floor === undefined || d.floor === undefined || d.floor === drawing.floor;
-    const decoration = decorationAt(drawing.plan, at, handleSize / 2 / board.camera.scale, isShown);
+    const decoration = decorationAt(drawing.plan, at, handleSize / 2 / board.camera.scale, (d) => isOn(drawing.floor, d.floor));
     if (decoration >= 0) return decorationRef(decoration);
     const focal = drawing.plan.focalPoint;
     if (focal !== undefined && Math.hypot(focal.x - at.x, focal.y - at.y) * board.camera.scale <= handleSize) return focalRef;
@@ -176,15 +175,15 @@ export class SelectTool {
     board.lower();
   }
 
-  // #thingsIn are those that are wholly in a rectangle.
+  // #thingsIn are those in sight that are wholly in a rectangle.
   #thingsIn(box) {
     const [x0, x1] = [Math.min(box.x0, box.x1), Math.max(box.x0, box.x1)];
     const [y0, y1] = [Math.min(box.y0, box.y1), Math.max(box.y0, box.y1)];
-    const { plan } = this.drawing;
+    const { plan, floor } = this.drawing;
     const isIn = (t) => pointsOf(t).every(([x, y]) => x >= x0 && x <= x1 && y >= y0 && y <= y1);
     return [
-      ...plan.sections.filter((s) => s.capacity > 0 && s.outline && isIn({ section: s })).map((s) => sectionRef(s.key)),
-      ...plan.decorations.flatMap((d, i) => (isIn({ decoration: d }) ? [decorationRef(i)] : [])),
+      ...plan.sections.filter((s) => s.capacity > 0 && s.outline && isOn(floor, s.floor ?? "") && isIn({ section: s })).map((s) => sectionRef(s.key)),
+      ...plan.decorations.flatMap((d, i) => (isOn(floor, d.floor) && isIn({ decoration: d }) ? [decorationRef(i)] : [])),
     ];
   }
 
