@@ -1,6 +1,6 @@
 // <holdfast-plan-editor>: a drawing board for seating plans.
 
-import { el, setText } from "../../picker/src/dom.js";
+import { el, setAgain, setText } from "../../picker/src/dom.js";
 import { colorsOf } from "../../picker/src/theme.js";
 import { Bar } from "./bar.js";
 import { Board } from "./canvas.js";
@@ -47,12 +47,7 @@ export class HoldfastPlanEditor extends HTMLElement {
     }
     this.attachShadow({ mode: "open" }).adoptedStyleSheets = [sheet];
     this.drawing.onChange(() => this.#changed());
-    for (const name of ["plan", "token", "call", "words"]) { // that a page has set before this class was defined
-      if (!Object.hasOwn(this, name)) continue;
-      const value = this[name];
-      delete this[name];
-      this[name] = value;
-    }
+    setAgain(this, ["plan", "token", "call", "words"]);
   }
 
   /** words are the texts. Words that are set replace the English ones; see words.js for all of them. */

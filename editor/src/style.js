@@ -1,43 +1,20 @@
 // The editor's styles. A page changes them by the custom properties --holdfast-… of the seat map.
 
-const light = `
-  --_background: var(--holdfast-background, #ffffff);
-  --_floor: var(--holdfast-floor, #f3f4f6);
-  --_ink: var(--holdfast-ink, #16191d);
-  --_soft: var(--holdfast-soft, #5a6069);
-  --_line: var(--holdfast-line, #c9cdd3);
-  --_taken: var(--holdfast-taken, #b4b9c1);
-  --_mine: var(--holdfast-mine, #c2410c);
-  --_focus: var(--holdfast-focus, #1d4ed8);
-  --_warn: var(--holdfast-warn, #b45309);
-  --_bad: var(--holdfast-bad, #a61b1b);
-  --_accent: var(--holdfast-accent, #0b5d66);
-  --_accent-ink: var(--holdfast-accent-ink, #ffffff);
-  color-scheme: light;`;
-const dark = `
-  --_background: var(--holdfast-background, #14171b);
-  --_floor: var(--holdfast-floor, #1f242a);
-  --_ink: var(--holdfast-ink, #eef1f4);
-  --_soft: var(--holdfast-soft, #a7aeb8);
-  --_line: var(--holdfast-line, #414851);
-  --_taken: var(--holdfast-taken, #565d67);
-  --_mine: var(--holdfast-mine, #ff9a5c);
-  --_focus: var(--holdfast-focus, #8ab4ff);
-  --_warn: var(--holdfast-warn, #f5b454);
-  --_bad: var(--holdfast-bad, #ff9a92);
-  --_accent: var(--holdfast-accent, #5cc4cf);
-  --_accent-ink: var(--holdfast-accent-ink, #0b1416);
-  color-scheme: dark;`;
+import { dark, forced, light } from "../../picker/src/style.js";
+
+const day = `${light} --_bad: var(--holdfast-bad, #a61b1b);`;
+const night = `${dark} --_bad: var(--holdfast-bad, #ff9a92);`;
 
 /** properties are the colours that the board draws with. */
 export const properties = Object.fromEntries(["background", "floor", "ink", "soft", "line", "taken", "mine", "focus", "warn", "accent"].map((name) => [name, `--_${name}`]));
 
 export const css = `
-:host { display: block; container-type: inline-size; height: var(--holdfast-height, 720px); ${light} }
+:host { display: block; container-type: inline-size; height: var(--holdfast-height, 720px); ${day} }
 :host([hidden]) { display: none; }
-@media (prefers-color-scheme: dark) { :host(:not([theme="light"])) { ${dark} } }
-:host([theme="dark"]) { ${dark} }
-:host([theme="light"]) { ${light} }
+@media (prefers-color-scheme: dark) { :host(:not([theme="light"])) { ${night} } }
+:host([theme="dark"]) { ${night} }
+:host([theme="light"]) { ${day} }
+@media (forced-colors: active) { :host, :host([theme]), :host(:not([theme="light"])) { ${forced} --_bad: LinkText; } }
 * { box-sizing: border-box; }
 [hidden] { display: none !important; }
 .root {

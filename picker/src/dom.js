@@ -18,3 +18,13 @@ export function el(tag, properties = {}, ...children) {
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
+
+/** setAgain sets properties that a page has set before the element's class was defined. */
+export function setAgain(element, names) {
+  for (const name of names) {
+    if (!Object.hasOwn(element, name)) continue;
+    const value = element[name];
+    delete element[name];
+    element[name] = value;
+  }
+}

@@ -3,7 +3,7 @@
 import { Api, Refusal, pause } from "./api.js";
 import { Cart } from "./cart.js";
 import { Choice } from "./choice.js";
-import { el, setText } from "./dom.js";
+import { el, setAgain, setText } from "./dom.js";
 import { Feed } from "./feed.js";
 import { Hall, accessible, companion, restricted } from "./hall.js";
 import { languageOf, wordsOf } from "./language.js";
@@ -134,12 +134,7 @@ export class HoldfastSeats extends HTMLElement {
     /** @private */
     this.root = el("div", { className: "root", part: "root" });
     root.append(this.root, this.live);
-    for (const name of ["token", "prices", "words", "paying", "selectable"]) { // that a page has set before this class was defined
-      if (!Object.hasOwn(this, name)) continue;
-      const value = this[name];
-      delete this[name];
-      this[name] = value;
-    }
+    setAgain(this, ["token", "prices", "words", "paying", "selectable"]);
   }
 
   /**

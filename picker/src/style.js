@@ -1,6 +1,7 @@
 // The picker's styles. A page changes them by the custom properties --holdfast-… and by ::part(…).
 
-const light = `
+/** light, dark and forced are the colors, which the plan editor has too. */
+export const light = `
   --_background: var(--holdfast-background, #ffffff);
   --_floor: var(--holdfast-floor, #f3f4f6);
   --_ink: var(--holdfast-ink, #16191d);
@@ -13,7 +14,7 @@ const light = `
   --_accent: var(--holdfast-accent, #0b5d66);
   --_accent-ink: var(--holdfast-accent-ink, #ffffff);
   color-scheme: light;`;
-const dark = `
+export const dark = `
   --_background: var(--holdfast-background, #14171b);
   --_floor: var(--holdfast-floor, #1f242a);
   --_ink: var(--holdfast-ink, #eef1f4);
@@ -26,7 +27,7 @@ const dark = `
   --_accent: var(--holdfast-accent, #5cc4cf);
   --_accent-ink: var(--holdfast-accent-ink, #0b1416);
   color-scheme: dark;`;
-const forced = `
+export const forced = `
   --_background: Canvas; --_floor: Canvas; --_ink: CanvasText; --_soft: CanvasText; --_line: CanvasText; --_taken: GrayText;
   --_mine: Highlight; --_mine-ink: HighlightText; --_focus: CanvasText; --_warn: LinkText; --_accent: ButtonText; --_accent-ink: ButtonFace;`;
 
