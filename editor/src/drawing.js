@@ -42,6 +42,17 @@ export class Drawing {
     this.tell();
   }
 
+  /** state is what open replaces, and restore brings back. */
+  get state() { return { history: this.history, kept: this.kept, keptKeys: this.keptKeys }; }
+
+  restore(state) {
+    this.tool?.cancel?.();
+    Object.assign(this, state);
+    this.#selection = new Set();
+    this.floor = undefined;
+    this.tell();
+  }
+
   onChange(listener) { this.#listeners.push(listener); }
 
   tell() {

@@ -47,18 +47,21 @@ export class Files {
   /** open reads a file: JSON in the browser, other formats by the server. */
   async open(file) {
     const { words, drawing, server } = this.editor;
+    const before = drawing.state;
+    const { sections, decorations } = drawing.plan;
+    const back = sections.length + decorations.length === 0 ? [] : [[words.openBack, () => drawing.restore(before)]];
     try {
       const text = file.size > most ? "" : await file.text();
       const plan = planOf(text);
       if (plan !== undefined) {
         drawing.open(plan);
-        this.says(words.opened(file.name));
+        this.says(words.opened(file.name), ...back);
       } else {
         const isCSV = /\.csv$/i.test(file.name);
         const found = await server.convert(file, isCSV ? { name: file.name.replace(/\.[^.]*$/, "").slice(0, 200) } : {});
         drawing.open(found.plan);
         const list = found.differences.map((d) => `${d.what} (${d.count})`).join("; ");
-        this.says(list === "" ? words.opened(file.name) : `${words.opened(file.name)} ${words.differs(list)}`);
+        this.says(list === "" ? words.opened(file.name) : `${words.opened(file.name)} ${words.differs(list)}`, ...back);
       }
       this.board.whole();
     } catch (error) {

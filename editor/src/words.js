@@ -206,6 +206,7 @@ export const words = {
   openFails: (why) => `The file can't be opened: ${why}`,
   notJSON: "it is not a plan in JSON. Other formats need the server.",
   opened: (name) => `Opened ${name}.`,
+  openBack: "Back to the drawing before",
   differs: (list) => `Of the file, this differs or is left out: ${list}`,
   failed: (why) => `That did not work: ${why}`,
 

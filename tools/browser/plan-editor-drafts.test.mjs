@@ -152,6 +152,9 @@ test("a plan is saved as a file and opened from it; other formats are read by th
   await editor.getByText("Opened Small hall.csv").waitFor();
   assert.equal(await seats(page), 3);
   assert.equal((await planOf(page)).name, "Small hall");
+  await editor.getByRole("button", { name: "Back to the drawing before" }).click();
+  assert.deepEqual(await planOf(page), plan);
+  assert.equal(await editor.evaluate((e) => e.drawing.history.undoName), "block of seats"); // its steps are there, too
   await openFile("plan.json", text);
   await editor.getByText("Opened plan.json").waitFor();
   assert.deepEqual(await planOf(page), plan);
