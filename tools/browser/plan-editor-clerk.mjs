@@ -137,7 +137,7 @@ export class Clerk {
   }
 
   /** section opens the properties of a section, selects it, and fills fields in. */
-  async section(name, values) {
+  async section(name, values = {}) {
     await this.tab("Plan");
     await this.press(`Select ${name}`);
     await this.typeAll(values);
@@ -265,8 +265,16 @@ function plain(plan) {
   const trimmed = (seats) => seats.slice(seats.findIndex(Boolean), seats.findLastIndex(Boolean) + 1);
   return {
     name, focalPoint, categories: categories.map((c) => c.name),
-    sections: sections.map(({ key, rows, ...section }) => named({
-      ...section, rows: rows?.map(({ key: _, ...row }) => named({ ...row, seats: trimmed(row.seats).map((seat) => seat && { ...named(seat), id: "" }) })),
+    sections: sections.map(({ key, rows, outline, ...section }) => named({
+      ...section, outline: outline && fromCorner(outline), rows: rows?.map(({ key: _, ...row }) => named({ ...row, seats: trimmed(row.seats).map((seat) => seat && { ...named(seat), id: "" }) })),
     })),
   };
+}
+
+// fromCorner is a polygon from its leftmost corner, in the one of both directions whose next corner is farther left: it is the same area.
+function fromCorner(points) {
+  const before = (a, b) => a[0] - b[0] || a[1] - b[1];
+  const first = points.indexOf(points.toSorted(before)[0]);
+  const [start, ...others] = [...points.slice(first), ...points.slice(0, first)];
+  return [start, ...before(others[0], others.at(-1)) <= 0 ? others : others.toReversed()];
 }
