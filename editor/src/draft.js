@@ -35,17 +35,17 @@ export class Draft {
     const { words, drawing } = this.editor;
     const draft = await read(this.#document).catch(() => undefined);
     if (draft === undefined) return;
+    const before = drawing.state;
+    const back = drawing.history.isChanged ? [[words.openBack, () => drawing.restore(before)]] : [];
     this.#isOpening = true;
-    drawing.open(draft.plan, { isNew: true });
-    drawing.kept = new Set(draft.kept);
-    drawing.keptKeys = new Set(draft.keptKeys);
+    drawing.open(draft.plan, { ...draft, isNew: true });
     this.#isOpening = false;
     if (draft.picture !== undefined) await this.#showPicture(draft.picture);
     this.board.whole();
     this.isStored = true;
     this.on.stored(true);
     const time = new Date(draft.time).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
-    this.on.says(words.draftFound(draft.plan.name || words.unnamed, time), [words.draftDrop, () => this.discard()]);
+    this.on.says(words.draftFound(draft.plan.name || words.unnamed, time), [words.draftDrop, () => this.discard()], ...back);
   }
 
   async #showPicture({ file, ...place }) {
@@ -99,11 +99,7 @@ export class Draft {
     const from = this.#document;
     this.#document = undefined;
     const draft = await read(from).catch(() => undefined);
-    if (draft !== undefined) {
-      this.editor.drawing.open(draft.plan, { isNew: true });
-      this.editor.drawing.kept = new Set(draft.kept);
-      this.editor.drawing.keptKeys = new Set(draft.keptKeys);
-    }
+    if (draft !== undefined) this.editor.drawing.open(draft.plan, { ...draft, isNew: true });
   }
 
   /** end removes the draft: the plan has been stored on the server. */

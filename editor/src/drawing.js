@@ -29,13 +29,15 @@ export class Drawing {
   get plan() { return this.history.plan; }
   get selection() { return this.#selection; }
 
-  /** open begins with a plan. IDs of seats of a plan that the server has are kept for ever. */
-  open(plan, { isStored = false, isNew = false } = {}) {
+  /**
+   * open begins with a plan. IDs of seats of a plan that the server has are kept for ever, and so are the keys of its categories and
+   * sections, by which shops and events know them. kept and keptKeys are those of a plan that is continued.
+   */
+  open(plan, { isStored = false, isNew = false, kept, keptKeys } = {}) {
     const written = isNew ? plan : fromServer(plan);
     this.history = new History(written);
-    this.kept = isStored ? idsOf(written) : new Set();
-    // Shops and events know categories and sections by their keys.
-    this.keptKeys = new Set(isStored ? [...written.categories.map((c) => `category:${c.key}`), ...written.sections.map((s) => sectionRef(s.key))] : []);
+    this.kept = new Set(kept ?? (isStored ? idsOf(written) : []));
+    this.keptKeys = new Set(keptKeys ?? (isStored ? [...written.categories.map((c) => `category:${c.key}`), ...written.sections.map((s) => sectionRef(s.key))] : []));
     this.#selection = new Set();
     this.floor = undefined;
     this.options = { ...standards };

@@ -81,8 +81,7 @@ export class HoldfastPlanEditor extends HTMLElement {
   keep(document) {
     const { plan, kept, keptKeys } = this.drawing;
     return this.files.draft.begin(document, () => {
-      this.drawing.open(plan, { isNew: true });
-      Object.assign(this.drawing, { kept, keptKeys });
+      this.drawing.open(plan, { isNew: true, kept, keptKeys });
       this.#parts?.board.whole();
     });
   }

@@ -44,28 +44,34 @@ export class Files {
     if (file !== undefined) this.open(file);
   }
 
-  /** open reads a file: JSON in the browser, other formats by the server. */
+  #opening = undefined; // the last file
+
+  /** open reads a file: JSON in the browser, other formats by the server. Seats that the server has keep their IDs in it, too. */
   async open(file) {
     const { words, drawing, server } = this.editor;
     const before = drawing.state;
+    const { kept, keptKeys } = before;
+    this.#opening = file;
     const { sections, decorations } = drawing.plan;
     const back = sections.length + decorations.length === 0 ? [] : [[words.openBack, () => drawing.restore(before)]];
     try {
       const text = file.size > most ? "" : await file.text();
+      if (this.#opening !== file) return;
       const plan = planOf(text);
       if (plan !== undefined) {
-        drawing.open(plan);
+        drawing.open(plan, { kept, keptKeys });
         this.says(words.opened(file.name), ...back);
       } else {
         const isCSV = /\.csv$/i.test(file.name);
         const found = await server.convert(file, isCSV ? { name: file.name.replace(/\.[^.]*$/, "").slice(0, 200) } : {});
-        drawing.open(found.plan);
+        if (this.#opening !== file) return; // another one was chosen meanwhile
+        drawing.open(found.plan, { kept, keptKeys });
         const list = found.differences.map((d) => `${d.what} (${d.count})`).join("; ");
         this.says(list === "" ? words.opened(file.name) : `${words.opened(file.name)} ${words.differs(list)}`, ...back);
       }
       this.board.whole();
     } catch (error) {
-      this.says(words.openFails(reasonsOf(error)));
+      if (this.#opening === file) this.says(words.openFails(reasonsOf(error)));
     }
   }
 

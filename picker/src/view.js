@@ -1,5 +1,5 @@
-// The view from a seat: a picture, or another page, at an address of the venue's choice. Nothing is loaded before the customer asks for
-// it, and the address of the shop's page is not sent.
+// The view from a seat: a picture, or another page, at an address of the venue's choice. It is loaded when the customer
+// opens it, or rests on the seat, and the address of the shop's page is not sent.
 
 import { el } from "./dom.js";
 

@@ -83,7 +83,7 @@ func (c *checker) viewURL(at location, url string) {
 	}
 }
 
-// isViewURL reports whether a text is an https URL of a host, with nothing that HTML or SVG gives a meaning but &.
+// isViewURL reports whether a text is an https URL of a host, in ASCII, without quotation marks and angle brackets.
 func isViewURL(text string) bool {
 	rest, isHTTPS := strings.CutPrefix(text, "https://")
 	if !isHTTPS || len(text) > holdfast.MaxViewURLLength {

@@ -175,3 +175,47 @@ test("a plan is saved as a file and opened from it; other formats are read by th
   }
   expectNoErrors(page);
 });
+
+test("a save whose answer is lost, repeated after a reload, makes one plan", async () => {
+  const page = await openEditor(browser, url);
+  await drawBlock(page, [-5, 0], [4, 4]);
+  await editorOf(page).getByRole("tab", { name: "Plan" }).click();
+  await editorOf(page).getByLabel("Name of the plan").fill("Saved twice");
+  await page.keyboard.press("Tab");
+  const plans = async () => (await holdfast.ask("GET", "/api/seating-plans?pageSize=100")).items.filter((plan) => plan.name === "Saved twice").length;
+  let lost = 0;
+  await page.route("**/api/seating-plans", async (route) => {
+    await route.fetch();
+    lost++;
+    await route.abort();
+  });
+  const save = async () => {
+    await editorOf(page).getByRole("button", { name: "Save" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).click();
+  };
+  await save();
+  await until("the plan is stored, and its answer lost", async () => lost > 0 && await plans() === 1);
+  await isStored(page);
+  await page.unroute("**/api/seating-plans");
+  await page.reload();
+  await until("the draft is back", async () => (await seats(page)) === 50);
+  await save();
+  await page.getByRole("heading", { name: "Saved twice" }).waitFor();
+  assert.equal(await plans(), 1);
+});
+
+test("a file that is opened on the page of a stored plan keeps the IDs of its seats", async () => {
+  const seatIDs = ["A-1", "A-2", "A-3"];
+  const plan = { name: "Kept", categories: [{ key: "c", name: "C" }], sections: [{ key: "S", name: "S", category: "c", rows: [
+    { key: "A", seats: seatIDs.map((id, n) => ({ id, label: String(n + 1), x: n, y: 0 })) }] }] };
+  const { id } = await holdfast.ask("POST", "/api/seating-plans", plan);
+  const page = await openEditor(browser, `${holdfast.url}/console#/edit-plan/${id}`);
+  await editorOf(page).evaluate((e, text) => e.files.open(new File([text], "kept.json")), JSON.stringify(plan));
+  await page.keyboard.press("Control+a");
+  await editorOf(page).getByRole("tab", { name: "Draw" }).click();
+  await editorOf(page).getByLabel("First seat").fill("11");
+  await editorOf(page).getByRole("button", { name: "Number them" }).click();
+  const { sections: [{ rows: [row] }] } = await planOf(page);
+  assert.deepEqual(row.seats.map((seat) => [seat.id, seat.label]), [["A-1", "11"], ["A-2", "12"], ["A-3", "13"]]);
+  expectNoErrors(page);
+});

@@ -78,6 +78,7 @@ export class CheckTab {
         el("span", { className: "name", textContent: `${words.pick(pick.seats)}${pick.seatIds.length === 0 ? `: ${words.noPick}` : pick.adjacent ? "" : `, ${words.apart}`}` }),
         ...pick.seatIds.length === 0 ? [] : [button(words.show, () => this.#go({ seats: pick.seatIds }), { "aria-label": words.showPick(pick.seats) })])));
     } catch (error) {
+      if (drawing.plan !== plan) return;
       this.failure.textContent = words.failed(error.message);
       this.failure.hidden = false;
     }

@@ -35,16 +35,22 @@ function show(page, document, plan) {
   editor.open(plan);
   editor.keep(document);
   editor.focus();
-  let idempotencyKey = newKey();
-  editor.addEventListener("changed", () => { idempotencyKey = newKey(); });
   editor.addEventListener("save", ({ detail }) => act(root, async () => {
     const what = `${detail.plan.name}: ${count(editor.totalSeats, "seat")}. A plan never changes, and can't be removed.`;
     if (!await confirmAction("Create the seating plan?", what, "Create the plan")) return undefined;
-    const created = await call("POST", "/api/seating-plans", { ...detail.plan, idempotencyKey });
+    const created = await call("POST", "/api/seating-plans", { ...detail.plan, idempotencyKey: await keyOf(detail.plan) });
     await editor.saved();
     showToast(`The seating plan ${created.name} was created.`);
     return goTo(`plans/${created.id}`, plan === undefined ? {} : { from: page.id });
   }));
+}
+
+// keyOf is an idempotency key of a plan: the same plan has the same one after a reload, too, so that a save whose answer was lost makes no
+// second plan. Browsers have no SHA-256 for pages that are neither https nor of this machine: there each save is another one.
+async function keyOf(plan) {
+  if (crypto.subtle === undefined) return newKey();
+  const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(JSON.stringify(plan)));
+  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 // showPreview draws the plan as the seat map does.
