@@ -24,6 +24,14 @@ for (const name of ["theatre", "arena", "cinema"]) {
       await editor.evaluate((e) => new Promise((drawn) => { e.board.draw(); requestAnimationFrame(() => requestAnimationFrame(drawn)); }));
       await page.waitForTimeout(500); // pictures of the hall follow within some frames
       await screenshot(page, `plan-editor-${name}-${colorScheme}`);
+      const preview = page.locator(".venue .map");
+      for (let times = 0; times < 2; times++) { // the second map takes the place of the first
+        await page.getByRole("button", { name: "Look as customers do" }).click();
+        await preview.getByRole("button", { name: plan.sections[0].name }).waitFor();
+        assert.equal(await preview.count(), 1);
+      }
+      await page.getByRole("button", { name: "Close the preview" }).click();
+      assert.equal(await preview.count(), 0);
       expectNoErrors(page);
     }
   });

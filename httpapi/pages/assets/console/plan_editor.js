@@ -30,7 +30,12 @@ function show(page, document, plan) {
   const root = el("div", { className: "stack plan-editor" }, problem, editor, preview);
   const note = plan === undefined ? [] : [el("p", { className: "soft small" }, "A copy of ", el("a", { href: link(`plans/${page.id}`), textContent: plan.name }),
     ": the plan itself stays as it is. Seats keep their IDs, so that events can change to the new plan.")];
-  const look = el("button", { type: "button", textContent: "Look as customers do", onclick: () => showPreview(page, preview, editor.plan) });
+  let shown = new AbortController(); // of the preview
+  const look = el("button", { type: "button", textContent: "Look as customers do", onclick: () => {
+    shown.abort();
+    shown = new AbortController();
+    showPreview({ signal: AbortSignal.any([page.signal, shown.signal]) }, preview, editor.plan);
+  } });
   page.root.replaceChildren(card(plan === undefined ? "New plan" : "Edit a plan", [look], ...note, root));
   editor.open(plan);
   editor.keep(document);
