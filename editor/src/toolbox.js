@@ -44,7 +44,7 @@ export class Toolbox {
     this.board.cancel(); // a drag belongs to the tool that began it
     this.board.cursor = undefined;
     if (this.drawing.tool !== tool) this.drawing.options.section = "";
-    if (name !== "select" && name !== "pan" && name !== "picture" && this.drawing.tool !== tool) this.drawing.select([]);
+    if (name !== "select" && name !== "pan" && name !== "picture") this.drawing.select([]); // the form is that of the next thing
     this.drawing.setTool(tool);
     this.board.setCursor();
   }

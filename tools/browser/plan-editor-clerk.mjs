@@ -91,7 +91,8 @@ export class Clerk {
     this.fields++;
     const slider = this.#field("input", label, 0);
     await slider.focus();
-    for (let n = Number(await slider.inputValue()); n !== number; n += Math.sign(number - n)) await this.#keyboard.press(n < number ? "ArrowRight" : "ArrowLeft");
+    const steps = number - Number(await slider.inputValue());
+    for (let i = 0; i < Math.abs(steps); i++) await this.#keyboard.press(steps > 0 ? "ArrowRight" : "ArrowLeft");
   }
 
   /** newCategory adds a category: the field of its name has the focus. */
@@ -134,6 +135,18 @@ export class Clerk {
       this.gestures++;
       await this.page.touchscreen.tap(...await at(this.page, ...point));
     }
+  }
+
+  /** swipe drags with a finger. */
+  async swipe(from, to) {
+    this.gestures++;
+    const client = await this.page.context().newCDPSession(this.page);
+    const touch = (type, ...points) => client.send("Input.dispatchTouchEvent", { type, touchPoints: points.map(([x, y]) => ({ x, y })) });
+    const [[x0, y0], [x1, y1]] = [await at(this.page, ...from), await at(this.page, ...to)];
+    await touch("touchStart", [x0, y0]);
+    for (let i = 1; i <= 4; i++) await touch("touchMove", [x0 + ((x1 - x0) * i) / 4, y0 + ((y1 - y0) * i) / 4]);
+    await touch("touchEnd");
+    await client.detach();
   }
 
   /** section opens the properties of a section, selects it, and fills fields in. */
@@ -255,7 +268,9 @@ export function assertSameHall(plan, wanted, near) {
 }
 
 // withoutPlaces is a row with each seat as a text, so that a difference is one line.
-const withoutPlaces = ({ seats, ...row }) => ({ ...row, seats: seats.map((seat) => seat && JSON.stringify({ ...seat, x: 0, y: 0 }, Object.keys(seat).sort())) });
+const withoutPlaces = ({ seats, ...row }) => ({
+  ...row, seats: seats.map((seat) => seat && JSON.stringify({ ...seat, x: 0, y: 0 }, Object.keys(seat).sort())),
+});
 
 // plain is a plan written out, with names in place of keys.
 function plain(plan) {
@@ -266,7 +281,8 @@ function plain(plan) {
   return {
     name, focalPoint, categories: categories.map((c) => c.name),
     sections: sections.map(({ key, rows, outline, ...section }) => named({
-      ...section, outline: outline && fromCorner(outline), rows: rows?.map(({ key: _, ...row }) => named({ ...row, seats: trimmed(row.seats).map((seat) => seat && { ...named(seat), id: "" }) })),
+      ...section, outline: outline && fromCorner(outline),
+      rows: rows?.map(({ key: _, ...row }) => named({ ...row, seats: trimmed(row.seats).map((seat) => seat && { ...named(seat), id: "" }) })),
     })),
   };
 }

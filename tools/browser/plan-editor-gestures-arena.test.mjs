@@ -1,4 +1,4 @@
-// The arena of seats/planfile/examples, drawn from nothing with the mouse, and a standing area of it by touch.
+// The arena of seats/planfile/examples, drawn from nothing with the mouse, and its standing areas by touch.
 //
 // Seats of rows that are drawn go counter-clockwise around the arena, and those of the example clockwise. So it is drawn as in a mirror, with the first block
 // in the west. As the last step all of it is mirrored, and so is the order of the seats.
@@ -25,7 +25,7 @@ const upper = {
 
 async function drawAreas(clerk) {
   await clerk.tool("Standing area");
-  await clerk.drag([-16, -22], [16, -8]);
+  await clerk.swipe([-16, -22], [16, -8]);
   await clerk.typeAll({ Places: 600, Floor: 0, Entrance: "Gate A", Name: "Standing, front" });
   await clerk.pick("Category", "Standing, front");
   await clerk.tool("Standing area");
@@ -36,7 +36,6 @@ async function drawAreas(clerk) {
 
 // drawBlock draws a block in the middle, and puts it where it is by its numbers; into is the section that it goes on.
 async function drawBlock(clerk, { name, into, category, rows, turned = 0, at: [x, y], values, bend }) {
-  if (into !== undefined) await clerk.tool("Select"); // the form is still that of the block before
   await clerk.tool("Block of seats");
   if (into !== undefined) await clerk.pick("Section", into);
   await clerk.drag([0, 0], [2, 2]);

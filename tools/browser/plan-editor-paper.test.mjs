@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { Holdfast, browse, expectNoErrors, screenshot } from "./harness.mjs";
-import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+import { Clerk } from "./plan-editor-clerk.mjs";
+import { at, choose, drag, openEditor, planOf } from "./plan-editor.mjs";
 
 const holdfast = await Holdfast.start({ after });
 const browser = await browse({ after, afterEach });
@@ -15,78 +16,46 @@ const places = (seats) => seats.map((s) => [s.x, s.y]);
 // aislesOf are the seats on the two sides of each aisle of a row.
 const aislesOf = (row) => row.seats.flatMap((seat, i) => (seat === null ? [[row.seats[i - 1], row.seats[i + 1]]] : []));
 
-// clerk is what a person can do: click what has a name, and type.
-function clerk(page) {
-  const editor = editorOf(page);
-  const type = async (label, text, n = 0) => {
-    await editor.locator("input:visible").and(editor.getByLabel(label, { exact: true })).nth(n).click();
-    await page.keyboard.press("Control+A");
-    await page.keyboard.type(text);
-    await page.keyboard.press("Enter");
-  };
-  const press = (name) => editor.getByRole("button", { name, exact: true }).click();
-  const tab = (name) => editor.getByRole("tab", { name }).click();
-  const pick = (label, option, n = 0) => editor.locator("select:visible").and(editor.getByLabel(label, { exact: true })).nth(n).selectOption(option);
-  const take = async (...points) => {
-    await click(page, points[0]);
-    await page.keyboard.down("Shift");
-    await click(page, ...points.slice(1));
-    await page.keyboard.up("Shift");
-  };
-  const tick = (label) => editor.getByLabel(label, { exact: true }).click();
-  const floor = async (section, name) => {
-    await tab("Plan");
-    await editor.locator("button.name", { hasText: section }).click();
-    await editor.locator("input:visible").and(editor.getByLabel("Floor", { exact: true })).click();
-    await page.keyboard.type(name);
-    await page.keyboard.press("Enter");
-    await tab("Draw");
-  };
-  return { editor, type, press, tab, pick, take, tick, floor };
-}
-
-async function drawStalls(page, { type, pick, editor }) {
+async function drawStalls(page, clerk) {
   await choose(page, "Block of seats");
   await drag(page, [-14, 0], [14, 17]);
-  await type("Section", "Stalls");
-  await type("Aisle after seats (such as 8, 16)", "7, 22");
-  await type("Wider to the back (°)", "20");
-  await pick("Rows are named", "A, B … without I and O");
-  await pick("Begin at", "the middle: odd left, even right", 1);
-  await editor.getByLabel("Curve", { exact: true }).focus();
-  for (let i = 0; i < 20; i++) await page.keyboard.press("ArrowRight");
+  await clerk.type("Section", "Stalls");
+  await clerk.type("Aisle after seats (such as 8, 16)", "7, 22");
+  await clerk.type("Wider to the back (°)", "20");
+  await clerk.pick("Rows are named", "A, B … without I and O");
+  await clerk.pick("Begin at", "the middle: odd left, even right", 1);
+  await clerk.slide("Curve", 20);
 }
 
-async function drawMezzanine(page, { type, pick, editor }) {
+async function drawMezzanine(page, clerk) {
   await choose(page, "Block of seats");
   await drag(page, [-18, 24], [17, 29]);
-  await type("Section", "Mezzanine");
-  await type("Aisle after seats (such as 8, 16)", "10, 26");
-  await pick("Category", "Balcony");
-  await pick("Begin at", "the middle: odd left, even right", 1);
-  await editor.getByLabel("Curve", { exact: true }).focus();
-  for (let i = 0; i < 20; i++) await page.keyboard.press("ArrowRight");
+  await clerk.type("Section", "Mezzanine");
+  await clerk.type("Aisle after seats (such as 8, 16)", "10, 26");
+  await clerk.pick("Category", "Balcony");
+  await clerk.pick("Begin at", "the middle: odd left, even right", 1);
+  await clerk.slide("Curve", 20);
 }
 
-async function drawBoxes(page, { type, pick, press }) {
+async function drawBoxes(page, clerk) {
   await choose(page, "Block of seats");
   await drag(page, [-26, 6], [-25, 7]);
-  await type("Section", "Box 1");
-  await pick("Neighbours", "None are neighbours");
-  await press("Duplicate");
+  await clerk.type("Section", "Box 1");
+  await clerk.pick("Neighbours", "None are neighbours");
+  await clerk.press("Duplicate");
   await choose(page, "Select");
   await page.keyboard.press("Escape");
   await drag(page, [-28, 5], [-20, 13]);
-  await press("Mirror image ↔"); // around the best view
+  await clerk.press("Mirror image ↔"); // around the best view
   await choose(page, "Single seat");
   await click(page, [-26, 15]);
-  await type("Section", "House seat");
+  await clerk.type("Section", "House seat");
 }
 
-async function drawThings(page, { pick }) {
+async function drawThings(page, clerk) {
   for (const [symbol, point] of [["Entrance", [-24, 20]], ["Exit", [24, 20]], ["Bar", [-24, 28]], ["Toilets", [24, 28]]]) {
     await choose(page, "Symbol");
-    await pick("Symbol", symbol);
+    await clerk.pick("Symbol", symbol);
     await click(page, point);
   }
 }
@@ -102,31 +71,26 @@ async function drawPillars(page, ends) {
 
 test("a theatre is drawn from a plan on paper, checked and stored", async () => {
   const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
-  const person = clerk(page);
-  const { editor, type, press, tab, pick, take, tick, floor } = person;
+  const clerk = new Clerk(page);
   const stalls = async () => (await planOf(page)).sections.find((s) => s.name === "Stalls");
-  for (let i = 0; i < 4; i++) await press("Zoom out");
+  for (let i = 0; i < 4; i++) await clerk.press("Zoom out");
 
-  await tab("Plan");
-  await type("Name of the plan", "Theatre Royal");
-  for (const name of ["Rear stalls", "Balcony"]) {
-    await press("Add a category");
-    await page.keyboard.type(name);
-    await page.keyboard.press("Enter");
-  }
-  await tab("Draw");
+  await clerk.tab("Plan");
+  await clerk.type("Name of the plan", "Theatre Royal");
+  for (const name of ["Rear stalls", "Balcony"]) await clerk.newCategory(name);
+  await clerk.tab("Draw");
   await choose(page, "Stage");
   await drag(page, [-7, -6], [7, -4]);
   await choose(page, "Best view");
   await click(page, [0, -4]);
 
-  await drawStalls(page, person);
-  await drawMezzanine(page, person);
-  await drawBoxes(page, person);
-  await drawThings(page, person);
-  await floor("Stalls", "Ground floor");
-  await floor("Mezzanine", "Upper floor");
-  await press("Whole plan");
+  await drawStalls(page, clerk);
+  await drawMezzanine(page, clerk);
+  await drawBoxes(page, clerk);
+  await drawThings(page, clerk);
+  await clerk.section("Stalls", { Floor: "Ground floor" });
+  await clerk.section("Mezzanine", { Floor: "Upper floor" });
+  await clerk.press("Whole plan");
   await screenshot(page, "plan-editor-paper-drawn");
 
   // The last eight rows are cheaper; the last has places for wheelchairs, each with a companion's seat.
@@ -135,27 +99,27 @@ test("a theatre is drawn from a plan on paper, checked and stored", async () => 
   await page.keyboard.press("Escape");
   const middle = rows.at(-8).seats.filter(Boolean)[15];
   await drag(page, [-24, middle.y - 0.5], [24, rows.at(-1).seats.filter(Boolean)[15].y + 0.5]);
-  await press("Take whole rows");
-  await pick("Category", "Rear stalls");
+  await clerk.press("Take whole rows");
+  await clerk.pick("Category", "Rear stalls");
   const last = rows.at(-1).seats.slice(rows.at(-1).seats.indexOf(null) + 1);
-  await take(...places([0, 2, 4, 6, 8, 10].map((i) => last[i])));
-  await tick("Wheelchair place");
-  await take(...places([1, 3, 5, 7, 9, 11].map((i) => last[i])));
-  await tick("Companion seat");
+  await clerk.take(...places([0, 2, 4, 6, 8, 10].map((i) => last[i])));
+  await clerk.tick("Wheelchair place");
+  await clerk.take(...places([1, 3, 5, 7, 9, 11].map((i) => last[i])));
+  await clerk.tick("Companion seat");
 
   await drawPillars(page, aislesOf(rows[5]).map(([before, behind]) => [(before.x + behind.x) / 2, (before.y + behind.y) / 2]));
   await page.keyboard.press("Escape");
   const [[leftSeat], [, rightSeat]] = aislesOf(rows[6]);
-  await take(...places([leftSeat, rightSeat]));
-  await tick("Restricted view");
-  await type("Note for customers", "Behind a pillar");
+  await clerk.take(...places([leftSeat, rightSeat]));
+  await clerk.tick("Restricted view");
+  await clerk.type("Note for customers", "Behind a pillar");
 
-  await tab("Check");
-  await editor.getByText("Nothing to correct").waitFor();
-  await press("Ask the server");
-  await editor.getByRole("button", { name: /^Show/ }).first().waitFor();
+  await clerk.tab("Check");
+  await clerk.editor.getByText("Nothing to correct").waitFor();
+  await clerk.press("Ask the server");
+  await clerk.editor.getByRole("button", { name: /^Show/ }).first().waitFor();
   await screenshot(page, "plan-editor-paper");
-  await press("Save");
+  await clerk.press("Save");
   await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).click();
   await page.getByRole("heading", { name: "Theatre Royal" }).waitFor();
   const { items } = await holdfast.ask("GET", "/api/seating-plans?pageSize=500");
