@@ -102,6 +102,7 @@ export const words = {
   split: "Split row here",
   join: "Join rows",
   sortRow: "Order by place",
+  reverseRow: "Reverse the order",
   findGaps: "Find gaps",
   turn: "Turn",
   aisles: "Aisle after seats (such as 8, 16)",

@@ -42,6 +42,21 @@ test("a block takes on its numbers while they are typed, and is one step of the 
   expectNoErrors(page);
 });
 
+test("the seats of rows are put in the other order, and back", async () => {
+  const page = await newPlan();
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 1]);
+  await choose(page, "Select");
+  await page.keyboard.press("Control+a");
+  const orders = async () => (await planOf(page)).sections[0].rows.map((row) => row.seats.map((seat) => seat.id));
+  const before = await orders();
+  await editorOf(page).getByRole("button", { name: "Reverse the order" }).click();
+  assert.deepEqual(await orders(), before.map((ids) => ids.toReversed()));
+  await editorOf(page).getByRole("button", { name: "Reverse the order" }).click();
+  assert.deepEqual(await orders(), before);
+  expectNoErrors(page);
+});
+
 test("another tool in the middle of a drag ends the drag without a change", async () => {
   const page = await newPlan();
   await choose(page, "Block of seats");

@@ -1,6 +1,6 @@
 // The buttons that change rows: their gaps, their ends and the order of their seats.
 
-import { guessGaps, insertGap, insertGaps, joinRows, orderSeats, removeGap, removeGaps, splitRow } from "../edit.js";
+import { guessGaps, insertGap, insertGaps, joinRows, orderSeats, removeGap, removeGaps, reverseRows, splitRow } from "../edit.js";
 import { button } from "../fields.js";
 
 /** rowButtons are those for one seat, or for the rows of several. */
@@ -24,6 +24,7 @@ export function rowButtons({ drawing, words }, summary) {
     ] : [],
     ...rows > 1 ? [button(words.join, did(joinRows, words.did.join))] : [],
     button(words.sortRow, did(orderSeats, words.did.order)),
+    button(words.reverseRow, did(reverseRows, words.did.order)),
     button(words.findGaps, did(guessGaps, words.did.gap)),
   ];
 }
