@@ -10,6 +10,7 @@ const paths = {
   seat: "M10 10 h.01 M15 4 v4 M13 6 h4",
   area: "M3 6 L10 3 L17 7 L15 16 L5 17 Z",
   stage: "M3 5 H17 V11 H3 Z M5 15 H15",
+  room: "M3 4 H17 V9 H11 V16 H3 Z",
   wall: "M3 16 L8 5 L17 9",
   text: "M4 5 V4 H16 V5 M10 4 V16 M8 16 H12",
   icon: "M10 2.5 a6 6 0 0 1 6 6 c0 4 -6 9 -6 9 s-6 -5 -6 -9 a6 6 0 0 1 6 -6 M10 6.5 v4 M8 8.5 h4",

@@ -14,9 +14,9 @@ import { SelectTool } from "./tools/select.js";
 
 /** shortcuts are the keys of the tools. */
 export const shortcuts = {
-  v: "select", h: "pan", b: "block", r: "row", c: "curve", t: "table", s: "seat", a: "area", g: "stage", w: "wall", x: "text", i: "icon", f: "focal", p: "picture",
+  v: "select", h: "pan", b: "block", r: "row", c: "curve", t: "table", s: "seat", a: "area", g: "stage", o: "room", w: "wall", x: "text", i: "icon", f: "focal", p: "picture",
 };
-const groups = [["select", "pan"], ["block", "row", "curve", "table", "seat", "area"], ["stage", "wall", "text", "icon"], ["focal", "picture"]];
+const groups = [["select", "pan"], ["block", "row", "curve", "table", "seat", "area"], ["stage", "room", "wall", "text", "icon"], ["focal", "picture"]];
 
 export class Toolbox {
   constructor(board, drawing, words) {
@@ -73,6 +73,7 @@ export class Toolbox {
       seat: new SeatTool(...common, rows),
       area: points({ name: "area", least: 3, isClosed: true, finish: (outline) => this.#addArea(outline) }),
       stage: points({ name: "stage", least: 3, isClosed: true, finish: (list) => decorate("stage", { kind: "stage", points: list, text: words.stage }) }),
+      room: points({ name: "room", least: 3, isClosed: true, finish: (list) => decorate("room", { kind: "area", points: list }) }),
       wall: points({ name: "wall", least: 2, isClosed: false, finish: (list) => decorate("wall", { kind: "wall", points: list }) }),
       text: new PlaceTool(...common, { name: "text", place: ({ x, y }) => decorate("text", { kind: "text", at: [x, y], text: words.kinds.text }) }),
       icon: new PlaceTool(...common, { name: "icon", place: ({ x, y }) => decorate("icon", { kind: "icon", at: [x, y], icon: drawing.options.icon ?? "entrance" }, undefined) }),

@@ -18,7 +18,7 @@ export const words = {
 
   toolNames: {
     select: "Select", pan: "Move view", block: "Block of seats", row: "Row", curve: "Curved row", table: "Table", seat: "Single seat", area: "Standing area",
-    stage: "Stage", wall: "Wall", text: "Text", icon: "Symbol", focal: "Best view", picture: "Floor plan picture",
+    stage: "Stage", room: "Pillar or room", wall: "Wall", text: "Text", icon: "Symbol", focal: "Best view", picture: "Floor plan picture",
   },
   hints: {
     select: "Click a seat, or drag a rectangle around seats. Shift adds to the selection, a double click takes the row. Drag what is selected to move it.",
@@ -32,6 +32,7 @@ export const words = {
     seat: "Click where each seat of the row is. Escape ends the row, and the next click begins another one.",
     area: "Drag a rectangle, or click the corners one by one; a double click or Enter ends it.",
     stage: "Drag a rectangle for the stage, or click its corners; a double click or Enter ends it.",
+    room: "Drag a rectangle for a pillar, a foyer or a bar, or click its corners; a double click or Enter ends it. Its name can be written in the panel.",
     wall: "Click the points of the wall; a double click or Enter ends it.",
     text: "Click where the text is, then write it in the panel.",
     icon: "Choose a symbol in the panel, then click where it is.",
@@ -165,7 +166,7 @@ export const words = {
   sides: { top: "Seats above", right: "Seats on the right", bottom: "Seats below", left: "Seats on the left" },
 
   decoration: "Decoration",
-  kinds: { stage: "Stage", area: "Area", wall: "Wall", text: "Text", icon: "Symbol" },
+  kinds: { stage: "Stage", area: "Pillar or room", wall: "Wall", text: "Text", icon: "Symbol" },
   textOf: "Text",
   icons: {
     bar: "Bar", entrance: "Entrance", exit: "Exit", lift: "Lift", stairs: "Stairs", toilet: "Toilets", cloakroom: "Cloakroom", food: "Food", "first-aid": "First aid",
@@ -221,7 +222,7 @@ export const words = {
   notStored: "This browser can't store drafts: save a file.",
 
   did: {
-    block: "block of seats", blocks: "many blocks", row: "row", curve: "curved row", table: "table", seat: "seat", area: "standing area", stage: "stage", wall: "wall", text: "text", icon: "symbol",
+    block: "block of seats", blocks: "many blocks", row: "row", curve: "curved row", table: "table", seat: "seat", area: "standing area", stage: "stage", room: "pillar or room", wall: "wall", text: "text", icon: "symbol",
     move: "move", turn: "turn", mirror: "mirror", align: "align", distribute: "spread", delete: "delete", paste: "paste", duplicate: "duplicate", category: "category",
     number: "numbering", shape: "shape", gap: "gap", split: "split row", join: "join rows", order: "order of seats", properties: "properties", section: "section",
     focal: "best view", name: "name", decoration: "decoration", outline: "outline", scale: "scale",

@@ -120,12 +120,17 @@ test("a stage, walls, texts and symbols are drawn, selected, changed and removed
   await choose(page, "Symbol");
   await editor.getByRole("combobox", { name: "Symbol" }).selectOption("Toilets");
   await click(page, [7, 7]);
+  await choose(page, "Pillar or room");
+  await drag(page, [-8, 4], [-6, 6]);
+  await editor.getByRole("textbox", { name: "Text" }).fill("Bar");
+  await editor.getByRole("textbox", { name: "Text" }).press("Enter");
   await choose(page, "Best view");
   await click(page, [0, -1]);
   const plan = await planOf(page);
   assert.deepEqual(plan.decorations, [
     { kind: "stage", points: [[-6, -4], [6, -4], [6, -1], [-6, -1]], text: "Orchestra" }, { kind: "wall", points: [[-9, -6], [9, -6], [9, 2]] },
     { kind: "text", at: [0, 8], text: "Balcony above" }, { kind: "icon", at: [7, 7], icon: "toilet" },
+    { kind: "area", points: [[-8, 4], [-6, 4], [-6, 6], [-8, 6]], text: "Bar" },
   ]);
   assert.deepEqual(plan.focalPoint, { x: 0, y: -1 });
   await screenshot(page, "plan-editor-decorations");
@@ -138,7 +143,7 @@ test("a stage, walls, texts and symbols are drawn, selected, changed and removed
   assert.deepEqual((await planOf(page)).decorations[0].points[0], [-6, -5]);
   await click(page, [9, 0]);
   await page.keyboard.press("Delete");
-  assert.deepEqual((await planOf(page)).decorations.map((d) => d.kind), ["stage", "text", "icon"]);
+  assert.deepEqual((await planOf(page)).decorations.map((d) => d.kind), ["stage", "text", "icon", "area"]);
   expectNoErrors(page);
 });
 
