@@ -79,7 +79,7 @@ func TestAfterSale_AnUnknownOutcomeHasOneEffect(t *testing.T) {
 		"not applied":              {{Key: "closeConnection", Value: true}},
 	} {
 		lost.how = how
-		eventID := w.Event(10)
+		eventID := lost.operator.Event(10) // under load a commit takes longer than CommitTimeout
 		for _, key := range []string{"key", ""} {
 			t.Run(name+", with the key "+key, func(t *testing.T) {
 				lost.wantOneChange(t, eventID, name, key)
@@ -150,7 +150,7 @@ func TestRefundPart_AnUnknownOutcomeHasOneEffect(t *testing.T) {
 	t.Parallel()
 	w := testenv.Open(t, testenv.OwnServer(t), "holdfast_test", func(o *mongodb.Options) { o.CommitTimeout = 100 * time.Millisecond })
 	operator := testenv.Open(t, w.URI, w.DB.Name())
-	id := sell(w, w.Event(10), paid(seatsOf(1, holdfast.Wish{}), charge("paid", 100))).Payments[0].ID
+	id := sell(operator, operator.Event(10), paid(seatsOf(1, holdfast.Wish{}), charge("paid", 100))).Payments[0].ID
 	for n, failure := range []bson.D{
 		{{Key: "writeConcernError", Value: bson.D{{Key: "code", Value: 64}, {Key: "errmsg", Value: "timeout"}}}},
 		{{Key: "closeConnection", Value: true}},
