@@ -329,10 +329,9 @@ test("the plan editor is compiled, bundled, draws, and asks the server", async (
   const readme = read("editor/README.md");
   const [embedding] = codeOf("editor/README.md", "html").slice(0, 1);
   const [program] = codeOf("editor/README.md", "js");
-  assert.match(embedding, /<holdfast-plan-editor src="https:/);
   mkdirSync(join(project, "drawing"));
   write("drawing/main.js", program);
-  const body = embedding.split("\n")[1].replace("https://tickets.example", holdfast.url);
+  const [, body] = embedding.split("\n");
   write("drawing/index.html", `<!doctype html><html lang="en"><title>Hall</title><style>holdfast-plan-editor { height: 600px; }</style>${body}<script type="module" src="main.js"></script></html>`);
   write("drawing/types.ts", `
 import { HoldfastPlanEditor, version, type Plan } from "@holdfast/plan-editor";
