@@ -111,6 +111,7 @@ export const words = {
   frontX: "Middle of the front row: x",
   frontY: "Middle of the front row: y",
   seatsInRows: (seats, rows) => `${plural(seats, "seat", "seats")} in ${plural(rows, "row", "rows")}`,
+  ids: (first, last) => (first === undefined ? "" : first === last ? `ID ${first}` : `IDs ${first} to ${last}`),
   better: (name) => `${name} is better: sold earlier`,
   earlier: (name) => `${name} comes earlier`,
 

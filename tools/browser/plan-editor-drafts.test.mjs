@@ -213,6 +213,7 @@ test("a file that is opened on the page of a stored plan keeps the IDs of its se
   await editorOf(page).evaluate((e, text) => e.files.open(new File([text], "kept.json")), JSON.stringify(plan));
   await page.keyboard.press("Control+a");
   await editorOf(page).getByRole("tab", { name: "Draw" }).click();
+  assert.equal(await editorOf(page).locator(".ids").innerText(), "IDs A-1 to A-3");
   await editorOf(page).getByLabel("First seat").fill("11");
   await editorOf(page).getByRole("button", { name: "Number them" }).click();
   const { sections: [{ rows: [row] }] } = await planOf(page);

@@ -50,6 +50,7 @@ test("the seats of rows are put in the other order, and back", async () => {
   await page.keyboard.press("Control+a");
   const orders = async () => (await planOf(page)).sections[0].rows.map((row) => row.seats.map((seat) => seat.id));
   const before = await orders();
+  assert.equal(await editorOf(page).locator(".ids").innerText(), `IDs ${before[0][0]} to ${before[1].at(-1)}`);
   await editorOf(page).getByRole("button", { name: "Reverse the order" }).click();
   assert.deepEqual(await orders(), before.map((ids) => ids.toReversed()));
   await editorOf(page).getByRole("button", { name: "Reverse the order" }).click();

@@ -34,7 +34,7 @@ function summarise(plan, selection) {
   const only = (values) => (values.size === 1 ? [...values][0] : undefined);
   const common = Object.fromEntries(Object.entries(sets).map(([field, values]) => [field, only(values)]));
   return {
-    ...common, seats, rows: rows.length, rowLabel: only(new Set(rows.map((r) => r.row.label))), adjacency: only(new Set(rows.map((r) => r.row.adjacency))),
+    ...common, seats, first: rows[0]?.selected[0]?.id, last: rows.at(-1)?.selected.at(-1)?.id, rows: rows.length, rowLabel: only(new Set(rows.map((r) => r.row.label))), adjacency: only(new Set(rows.map((r) => r.row.adjacency))),
     section: only(new Set(rows.map((r) => r.section.key))), isWhole: rows.every((r) => r.selected.length === r.row.seats.filter(Boolean).length),
   };
 }
@@ -49,6 +49,7 @@ export function seatsForm(context) {
     const now = summary();
     return words.seatsInRows(now.seats, now.rows);
   });
+  form.says(() => words.ids(summary().first, summary().last), "soft ids");
   const { plan } = drawing;
   if (!rows.canChange) form.choice(words.category, () => drawing.plan.categories.map((c) => [c.key, c.name]), () => summary().category,
     (category) => drawing.do(setSeats(drawing.plan, drawing.selection, { category }), words.did.category));
