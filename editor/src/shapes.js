@@ -154,7 +154,7 @@ export function reshape(rows, options) {
   const to = { ...now, ...options };
   const factor = to.spacing / now.spacing;
   let k = -1;
-  return rows.map((row) => {
+  const shaped = rows.map((row) => {
     const drawn = row.filter(Boolean);
     if (drawn.length === 0) return row;
     k++;
@@ -185,6 +185,8 @@ export function reshape(rows, options) {
       return rounded([x + dx, y + dy]);
     });
   });
+  // Seats that all stand on one place have no shape to change.
+  return shaped.flat().every((p) => p === null || p.every(Number.isFinite)) ? shaped : rows;
 }
 
 // arcLengths are the lengths along a row up to each of its seats.

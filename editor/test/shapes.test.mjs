@@ -213,3 +213,10 @@ test("numbers that are too large make no more than a plan can have", () => {
 test("quarter turns are exact", () => {
   assert.deepEqual([90, 180, 270, -90, 450].map((d) => turn([3, 1], d)), [[-1, 3], [-3, -1], [1, -3], [1, -3], [-1, 3]]);
 });
+
+test("seats on one place keep it, whatever shape they are to take", () => {
+  const rows = [[[3, 4], [3, 4], null, [3, 4]]];
+  for (const options of [{ curvature: Infinity }, { spacing: 2 }, { rotation: 90 }]) {
+    for (const point of shapes.reshape(rows, options).flat()) assert.ok(point === null || point.every(Number.isFinite), JSON.stringify(options));
+  }
+});

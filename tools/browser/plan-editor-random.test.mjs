@@ -13,7 +13,7 @@ const gestures = 10_000;
 
 test(`${gestures} random gestures, undone and done again`, async () => {
   const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`, undefined, { viewport: { width: 1280, height: 900 } });
-  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const seed = Number(process.env.HOLDFAST_SEED ?? 7); // another one tries others
   console.log(`HOLDFAST_SEED=${seed}`);
   await editorOf(page).evaluate(play, { seed });
   const counts = { gestures: 0, changes: 0, most: 0, tools: new Set() };
