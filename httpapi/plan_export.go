@@ -27,7 +27,6 @@ type exportedPlanBody struct {
 
 func (a *api) registerPlanExport() {
 	const path = "/api/admin/seating-plans/export"
-	schemas := a.huma.OpenAPI().Components.Schemas
 	route(a, huma.Operation{
 		OperationID: "export-seating-plan", Method: http.MethodPost, Path: path, Tags: []string{"Operators"},
 		Summary: "Write a seating plan as a file of another format",
@@ -35,9 +34,15 @@ func (a *api) registerPlanExport() {
 			"pretix's format. It stores nothing. The body has at most 20,000,000 bytes.",
 		Metadata: map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout, metadataStoresNothing: true},
 	}, config.ScopeAdmin, a.exportPlan)
-	// Described after it was registered, or huma would read the body too.
-	a.huma.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: schemas.Schema(reflect.TypeFor[planfile.Plan](), true, "")},
+	a.describePlanBody(path, reflect.TypeFor[planfile.Plan]())
+}
+
+// describePlanBody gives a route its request body in the OpenAPI document. It is called after the route was registered, or huma would
+// read the body too.
+func (a *api) describePlanBody(path string, body reflect.Type) {
+	document := a.huma.OpenAPI()
+	document.Paths[path].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/json": {Schema: document.Components.Schemas.Schema(body, true, "")},
 	}}
 }
 

@@ -39,7 +39,6 @@ type planPickBody struct {
 
 func (a *api) registerPlanPreview() {
 	const path = "/api/admin/seating-plans/preview"
-	schemas := a.huma.OpenAPI().Components.Schemas
 	route(a, huma.Operation{
 		OperationID: "preview-seating-plan", Method: http.MethodPost, Path: path, Tags: []string{"Operators"},
 		Summary: "Check a seating plan, and see what it would sell first",
@@ -47,10 +46,7 @@ func (a *api) registerPlanPreview() {
 			"number in seats. No accessible seats are picked. It stores nothing. The body has at most 20,000,000 bytes.",
 		Metadata: map[string]any{metadataMaxBody: maxPlanBytes, metadataTimeout: createPlanTimeout, metadataStoresNothing: true},
 	}, config.ScopeAdmin, a.previewPlan)
-	// Described after it was registered, or huma would read the body too.
-	a.huma.OpenAPI().Paths[path].Post.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-		"application/json": {Schema: schemas.Schema(reflect.TypeFor[newPlanPreviewBody](), true, "")},
-	}}
+	a.describePlanBody(path, reflect.TypeFor[newPlanPreviewBody]())
 }
 
 func (a *api) previewPlan(_ context.Context, in *PlanBody) (*found[planPreviewBody], error) {
