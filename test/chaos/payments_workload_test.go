@@ -28,7 +28,7 @@ func (g *generator) confirm(api, event int, id string, reference int) {
 }
 
 // payLate books a lock, and confirms the booking after its window: with one reference, or with two at the same time.
-// Some other client may have asked for the same seats before.
+// Half of the time some client asks for the same seats before.
 func (g *generator) payLate(event int, l ownLock) {
 	window := g.soon(200, 900)
 	id := g.book(g.n, event, l, window)
@@ -37,7 +37,11 @@ func (g *generator) payLate(event int, l ownLock) {
 	}
 	delay(context.Background(), time.Until(timeOf(window))+randomMillis(g.rng, 0, 2500))
 	if g.rng.IntN(2) == 0 {
-		g.lockSeats(event, l.request.wish, l.request.seats)
+		same := l.request.wish
+		if l.named != 0 { // The best ones may be others now.
+			same = wish{named: l.named}
+		}
+		g.lockSeats(event, same, l.request.seats)
 	}
 	switch g.rng.IntN(4) {
 	case 0:

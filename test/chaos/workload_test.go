@@ -52,6 +52,7 @@ type ownLock struct {
 	id     string
 	user   int
 	long   bool // It lasts an hour, so it is not due during the round.
+	named  seatSet
 
 	request invocation
 }
@@ -120,7 +121,7 @@ func (g *generator) requestLock(in opInput, ttl int64) (ownLock, bool) {
 		g.violation("time", "a lock for %d s, requested at %s and answered at %s, lasts until %s",
 			ttl, formatMillis(out.called), formatMillis(out.returned), formatMillis(out.expires))
 	}
-	return ownLock{number: in.lock, id: out.id, user: in.user, long: long, request: inv}, out.status == "ACTIVE"
+	return ownLock{number: in.lock, id: out.id, user: in.user, long: long, named: out.named, request: inv}, out.status == "ACTIVE"
 }
 
 // renewAtTheEnd extends a lock just before its end, and asks for as many seats again for the same customer when it ends.
