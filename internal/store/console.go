@@ -27,21 +27,6 @@ func (s *Store) BookingsByReference(ctx context.Context, reference string, limit
 	return all(docs, bookingDoc.booking), mongodb.Translate(err)
 }
 
-// EventSummary reads one event with the sums of its ACTIVE locks, in one snapshot, or fails with CodeEventNotFound.
-func (s *Store) EventSummary(ctx context.Context, id ID) (EventSummary, error) {
-	if _, err := s.Event(ctx, id); err != nil { // this confirms that the event does not exist
-		return EventSummary{}, err
-	}
-	found, err := s.summaries(ctx, mongodb.Is("_id", id), 1)
-	if err == nil && len(found) == 0 {
-		err = holdfast.NotFound(holdfast.CodeEventNotFound)
-	}
-	if err != nil {
-		return EventSummary{}, err
-	}
-	return found[0], nil
-}
-
 // SaleBucket has the sales of an hour or a day.
 type SaleBucket struct {
 	Start time.Time
