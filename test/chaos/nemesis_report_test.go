@@ -57,7 +57,7 @@ func (r *paymentReport) add(final finalState) {
 // minimums asks that payments came in time, late and too late, and for each reason that is not rare.
 func (r paymentReport) minimums(rounds int) []minimum {
 	return []minimum{{"accepted payments", r.accepted, rounds}, {"late payments", r.late, rounds}, {"refunds", r.refunded, rounds},
-		{"payments too late", r.tooLate, rounds / 2}, {"payments without seats", r.gone, rounds / 8},
+		{"payments too late", r.tooLate, rounds / 2}, {"payments without seats", r.gone, rounds / 20},
 		{"payments of cancelled bookings", r.cancelled, rounds}, {"duplicate payments", r.duplicate, rounds / 2},
 		{"locks ended with the sale", r.ended, rounds / 4}}
 }
