@@ -140,7 +140,7 @@ export async function answersLate(page, url) {
 
 // until polls holds until it returns true; the test fails after 30 seconds.
 export async function until(what, holds) {
-  const deadline = Date.now() + 30_000;
+  const deadline = Date.now() + 60_000;
   let last = "";
   while (Date.now() < deadline) {
     try {
@@ -150,7 +150,7 @@ export async function until(what, holds) {
     }
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
-  assert.fail(`${what}: not within 30 s ${last}`);
+  assert.fail(`${what}: not within 60 s ${last}`);
 }
 
 // browse starts the Chromium of this machine. It closes all pages after each test, while the servers that they poll still run:
@@ -173,7 +173,7 @@ async function closePages(context) {
 export async function open(browser, url, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, reducedMotion: "reduce", ...options });
   const page = await context.newPage();
-  page.setDefaultTimeout(20_000);
+  page.setDefaultTimeout(60_000);
   page.errors = [];
   page.on("pageerror", (error) => page.errors.push(String(error)));
   page.on("console", (message) => {
