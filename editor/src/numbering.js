@@ -241,7 +241,8 @@ function line(run, /** @type {SeatNumbers} */ { kind = "numbers", gaps = false, 
 function sides(run, { from = 1, odd = "left", middle = "gap", direction = "right", gaps = false, prefix, suffix, skip }, found) {
   const row = direction === "left" ? run.toReversed() : run;
   const first = Number.parseInt(String(from), 10) || 1;
-  const cut = middleOfRun(row, middle, odd);
+  const other = odd === "left" ? "right" : "left";
+  const cut = middleOfRun(row, middle, first % 2 === 1 ? odd : other);
   const halves = { left: row.slice(0, cut).reverse(), right: row.slice(cut) };
   for (const side of ["left", "right"]) {
     const isOdd = side === odd;
@@ -251,8 +252,8 @@ function sides(run, { from = 1, odd = "left", middle = "gap", direction = "right
   }
 }
 
-// middleOfRun is the index at which the right half begins.
-function middleOfRun(row, middle, odd) {
+// middleOfRun is the index at which the right half begins. The seat in the middle has the first number, so it is on its side.
+function middleOfRun(row, middle, firstSide) {
   const all = row.filter(Boolean).length;
   const gaps = [];
   const after = []; // how many seats are before each index
@@ -266,7 +267,7 @@ function middleOfRun(row, middle, odd) {
     const nearest = gaps.reduce((a, b) => (b.far < a.far ? b : a));
     if (gaps.length === 1 || nearest.far <= 1) return nearest.i;
   }
-  const half = odd === "left" ? Math.ceil(all / 2) : Math.floor(all / 2);
+  const half = firstSide === "left" ? Math.ceil(all / 2) : Math.floor(all / 2);
   const at = row.findIndex((seat, i) => seat !== null && after[i] === half);
   return at < 0 ? row.length : at;
 }

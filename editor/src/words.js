@@ -153,7 +153,12 @@ export const words = {
   startsAt: "Begin at",
   rowStarts: { front: "the front row", back: "the back row", first: "the row drawn first", last: "the row drawn last" },
   seatStarts: { right: "the left", left: "the right", "sides-left": "the middle: odd left, even right", "sides-right": "the middle: odd right, even left" },
-  rowKinds: { letters: "A, B, C …", lettersNoIO: "A, B … without I and O", numbers: "1, 2, 3 …", keep: "as they are" },
+  middle: "The middle is",
+  middles: { gap: "the aisle, if there is one", count: "half of the seats on each side" },
+  rowKinds: {
+    letters: "A, B, C …", lettersNoIO: "A, B … without I and O", doubled: "A … Z, AA, BB …", doubledNoIO: "A … Z, AA, BB … without I and O", numbers: "1, 2, 3 …",
+    keep: "as they are",
+  },
   seatKinds: { numbers: "1, 2, 3 …", letters: "A, B, C …", keep: "as they are" },
   continues: "Numbers go on",
   over: { row: "in each row alone", rows: "from row to row", blocks: "over sections side by side" },

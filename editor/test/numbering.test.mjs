@@ -25,6 +25,8 @@ test("letters go on after Z, leave out letters, double, go down, and are small i
   assert.deepEqual(labels("letters", 28).slice(-3), ["Z", "AA", "AB"]);
   assert.deepEqual(labels("letters", 27 + 26 * 26).at(-1), "AAA");
   assert.deepEqual(labels("letters", 4, { from: "Y", doubled: true }), ["Y", "Z", "AA", "BB"]);
+  assert.deepEqual(labels("letters", 26, { doubled: true, skip: "IO" }).slice(-3), ["Z", "AA", "BB"]);
+  assert.deepEqual(labels("letters", 3, { from: "YY", doubled: true }), ["YY", "ZZ", "AAA"]);
   assert.deepEqual(labels("letters", 3, { from: "AB", doubled: false }), ["AB", "AC", "AD"]);
   assert.equal(labels("letters", 24, { skip: "IO" }).join(""), "ABCDEFGHJKLMNPQRSTUVWXYZ");
   assert.deepEqual(labels("letters", 26, { skip: "IO" }).slice(-2), ["AA", "AB"]);
@@ -96,6 +98,9 @@ test("odd numbers on one side and even ones on the other, from the aisle or the 
   assert.equal(sides(block({ rows: 1, seats: 8, aisles: [2, 6] })), "7 5 _ 3 1 2 4 _ 6 8", "no aisle is in the middle");
   assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { from: 101 }), "103 101 _ 102 104");
   assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { from: 100 }), "103 101 _ 100 102");
+  assert.equal(sides(block({ rows: 1, seats: 5 }), { from: 2 }), "5 3 2 4 6", "the first number is in the middle");
+  assert.equal(sides(block({ rows: 1, seats: 5 }), { from: 2, odd: "right" }), "6 4 2 3 5");
+  assert.equal(sides(block({ rows: 1, seats: 6 }), { odd: "right" }), "6 4 2 1 3 5");
   assert.equal(sides(block({ rows: 1, seats: 4, aisles: [2] }), { direction: "left" }), "3 1 _ 2 4");
 });
 

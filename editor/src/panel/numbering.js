@@ -6,6 +6,10 @@ import { preview, renumber } from "../numbering.js";
 /** usual is how halls are numbered most often. */
 export const usual = { rows: { kind: "letters", order: "front" }, seats: { kind: "numbers", direction: "right" } };
 
+const rowKinds = {
+  letters: { kind: "letters" }, lettersNoIO: { kind: "letters", skip: "IO" }, doubled: { kind: "letters", doubled: true },
+  doubledNoIO: { kind: "letters", doubled: true, skip: "IO" }, numbers: { kind: "numbers" },
+};
 const previewed = 3; // rows
 const shown = 14; // labels of each
 
@@ -22,11 +26,11 @@ export function numberingForm({ drawing, words }, { read, write, apply }) {
   const rowKind = () => {
     const { rows } = now();
     if (rows === undefined) return "keep";
-    return rows.kind === "letters" && rows.skip === "IO" ? "lettersNoIO" : rows.kind;
+    return Object.keys(rowKinds).find((name) => ["kind", "skip", "doubled"].every((field) => rowKinds[name][field] === rows[field]));
   };
   form.choice(words.rowNames, Object.entries(words.rowKinds), rowKind, (kind) => {
     if (kind === "keep") write({ ...now(), rows: undefined });
-    else set("rows", { kind: kind === "numbers" ? kind : "letters", skip: kind === "lettersNoIO" ? "IO" : undefined, from: undefined });
+    else set("rows", { skip: undefined, doubled: undefined, from: undefined, ...rowKinds[kind] });
     form.refresh();
   });
   const rowFields = [
@@ -46,17 +50,20 @@ export function numberingForm({ drawing, words }, { read, write, apply }) {
   };
   const seatFields = [
     form.text(words.firstSeat, () => now().seats?.from ?? (now().seats?.kind === "letters" ? "A" : "1"), (from) => set("seats", { from: from.trim() || undefined }), { wide: false, maxLength: 8 }),
-    form.number(words.step, () => now().seats?.step ?? 1, (step) => { if (step !== 0) set("seats", { step }); }, { min: -10, max: 10 }),
+    form.number(words.step, () => now().seats?.step ?? 1, (by) => { if (by !== 0) set("seats", { step: by }); }, { min: -10, max: 10 }),
     form.choice(words.startsAt, Object.entries(words.seatStarts), way, (value) => {
       const [scheme, odd] = value.split("-");
       set("seats", odd === undefined ? { scheme: undefined, odd: undefined, direction: scheme } : { scheme, odd, direction: "right" });
     }),
+    form.choice(words.middle, Object.entries(words.middles), () => now().seats?.middle ?? "gap", (value) => set("seats", { middle: value })),
     form.choice(words.continues, Object.entries(words.over), () => now().seats?.over ?? "row", (over) => set("seats", { over })),
     form.check(words.countGaps, () => now().seats?.gaps === true, (gaps) => set("seats", { gaps })),
   ];
+  const [, step, , middle] = seatFields;
   form.follows(() => {
     for (const field of rowFields) field.parentNode.hidden = now().rows === undefined;
-    for (const field of seatFields) field.parentNode.hidden = now().seats === undefined;
+    const { seats } = now();
+    for (const field of seatFields) field.parentNode.hidden = seats === undefined || field === (seats.scheme === "sides" ? step : middle);
   });
   form.says(() => words.numberPreview(previewOf(drawing, now())), "soft preview");
   if (apply !== undefined) form.buttons(button(words.number, () => apply(now()), { className: "primary" }));
