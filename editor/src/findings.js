@@ -4,7 +4,7 @@
 import { Grid } from "../../picker/src/grid.js";
 import { cellsOf, isMostlyOn, seatsMeet } from "../../picker/src/overlap.js";
 import { check, limits } from "./check.js";
-import { capacityOf, has } from "./plan.js";
+import { capacityOf, finder } from "./plan.js";
 import { boxOf, distance, median } from "./points.js";
 import { inOrder } from "./rows.js";
 
@@ -299,7 +299,8 @@ function ofPlan(plan, kept) {
     ["seats", n, limits.seats], ["sections", plan.sections.length, limits.sections], ["categories", plan.categories.length, limits.categories],
     ["decorations", plan.decorations.length, limits.decorations],
   ])) if (isNear(count, limit)) found.push(finding("plan-limit", "hint", { n: count, most: limit, things }, {}));
-  const gone = kept ? [...kept].filter((id) => !has(plan, id)).length : 0;
+  const at = finder(plan);
+  const gone = kept ? [...kept].filter((id) => at(id) === undefined).length : 0;
   if (gone > 0) found.push(finding("gone", "hint", { n: gone }, {}));
   return found;
 }

@@ -1,6 +1,6 @@
 // The labels of rows and seats.
 
-import { has, keyOf, mapRow, mapRows, mapSections, rowName, seatID, takenIn } from "./plan.js";
+import { keyOf, mapRow, mapRows, mapSections, rowName, seatID, takenIn } from "./plan.js";
 import { middleOf } from "./points.js";
 import { byDistance } from "./rows.js";
 import { rowsIn } from "./select.js";
@@ -135,7 +135,8 @@ function withIDs(plan, isMeant, kept, withKeys, sections) {
       if (isMeant(n, r)) for (const seat of row.seats) if (seat && !kept.has(seat.id)) released.add(seat.id);
     });
   }
-  const taken = { has: (id) => given.has(id) || (!released.has(id) && has(plan, id)), add: (id) => given.add(id) };
+  const others = takenIn(plan);
+  const taken = { has: (id) => given.has(id) || (!released.has(id) && others.has(id)), add: (id) => given.add(id) };
   return mapSections(plan, (s, n) => {
     if (!sections.has(n)) return s;
     const keys = new Set((s.rows ?? []).filter((row, r) => !withKeys || !isMeant(n, r) || !isFree(row)).map((row) => row.key));

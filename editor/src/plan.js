@@ -162,23 +162,45 @@ function indexOf(section) {
   return index;
 }
 
+/** @typedef {{ seat: Seat, place: number, row: Row, rowIndex: number, section: Section, sectionIndex: number }} Place */
+
+const few = 500; // seats that are looked up in one section after the other
+
+/**
+ * finder is find for many seats of a plan. After a few it makes an index of the whole plan, so that each costs the same in any number of sections.
+ * @param {Plan} plan
+ * @returns {(id: string) => Place | undefined}
+ */
+export function finder(plan) {
+  let asked = 0;
+  let sections;
+  return (id) => {
+    if (++asked > few) sections ??= sectionsByID(plan);
+    const sectionIndex = sections === undefined ? plan.sections.findIndex((s) => indexOf(s).has(id)) : sections.get(id) ?? -1;
+    if (sectionIndex < 0) return undefined;
+    const section = plan.sections[sectionIndex];
+    const at = indexOf(section).get(id);
+    const [rowIndex, place] = [Math.floor(at / most), at % most];
+    const row = section.rows[rowIndex];
+    return { seat: row.seats[place], place, row, rowIndex, section, sectionIndex };
+  };
+}
+
+/** @returns {Map<string, number>} */
+function sectionsByID(plan) {
+  const found = new Map();
+  plan.sections.forEach((s, n) => {
+    for (const id of indexOf(s).keys()) if (!found.has(id)) found.set(id, n);
+  });
+  return found;
+}
+
 /**
  * find is where a seat is; undefined if the plan has none with this ID.
  * @param {Plan} plan
  * @param {string} id
- * @returns {{ seat: Seat, place: number, row: Row, rowIndex: number, section: Section, sectionIndex: number } | undefined}
  */
-export function find(plan, id) {
-  for (let n = 0; n < plan.sections.length; n++) {
-    const section = plan.sections[n];
-    const at = indexOf(section).get(id);
-    if (at === undefined) continue;
-    const [rowIndex, place] = [Math.floor(at / most), at % most];
-    const row = section.rows[rowIndex];
-    return { seat: row.seats[place], place, row, rowIndex, section, sectionIndex: n };
-  }
-  return undefined;
-}
+export const find = (plan, id) => finder(plan)(id);
 
 /**
  * sectionsWith are the sections that have one of some seats. A seat is mostly in the section of the one before it, so this costs no walk over all
@@ -199,9 +221,6 @@ export function sectionsWith(plan, ids) {
   }
   return found;
 }
-
-/** has reports whether the plan has a seat with this ID. */
-export const has = (plan, id) => plan.sections.some((s) => indexOf(s).has(id));
 
 /** rowOf and sectionOf are those of a seat. */
 export const rowOf = (plan, id) => find(plan, id)?.row;
@@ -363,10 +382,11 @@ export function addRows(plan, sectionKey, rows, { labels, seatLabels, adjacency 
   });
 }
 
-/** takenIn is a set of the plan's IDs that grows: `has` asks the plan's indexes, so it costs nothing to make. */
+/** takenIn is a set of the plan's IDs that grows. It costs nothing to make. */
 export function takenIn(plan) {
   const added = new Set();
-  return { has: (id) => added.has(id) || has(plan, id), add: (id) => added.add(id) };
+  const at = finder(plan);
+  return { has: (id) => added.has(id) || at(id) !== undefined, add: (id) => added.add(id) };
 }
 
 /** @typedef {{ has: (id: string) => boolean, add: (id: string) => unknown }} Taken IDs that new seats can't have */

@@ -1,6 +1,6 @@
 // What is selected: a set of texts. A seat is its ID; anything else has a colon, which no ID has.
 
-import { find, mapList, seatsOf, sectionsWith } from "./plan.js";
+import { finder, mapList, seatsOf, sectionsWith } from "./plan.js";
 
 /**
  * @typedef {import("./plan.js").Plan} Plan
@@ -115,13 +115,14 @@ export function pointsOf(plan, selection) {
  */
 export function added(before, after) {
   const found = new Set();
+  const was = finder(before);
   const [oldSections, oldRows, keys] = [new Set(before.sections), new Set(before.sections.flatMap((s) => s.rows ?? [])), new Set(before.sections.map((s) => s.key))];
   for (const s of after.sections) {
     if (oldSections.has(s)) continue;
     if (!s.rows && !keys.has(s.key)) found.add(sectionRef(s.key));
     for (const row of s.rows ?? []) {
       if (oldRows.has(row)) continue;
-      for (const seat of row.seats) if (seat && !find(before, seat.id)) found.add(seat.id);
+      for (const seat of row.seats) if (seat && !was(seat.id)) found.add(seat.id);
     }
   }
   const decorations = new Set(before.decorations);
@@ -141,10 +142,11 @@ export function added(before, after) {
  */
 export function follow(before, after, selection) {
   const followed = new Set();
+  const idAfter = follower(before, after);
   for (const ref of selection) {
     const { seat, section, decoration } = /** @type {any} */ (parseRef(ref));
     if (seat !== undefined) {
-      const id = idAfter(before, after, seat);
+      const id = idAfter(seat);
       if (id !== undefined) followed.add(id);
     } else if (section !== undefined) {
       if (after.sections.some((s) => s.key === section)) followed.add(ref);
@@ -155,14 +157,17 @@ export function follow(before, after, selection) {
   return followed;
 }
 
-function idAfter(before, after, id) {
-  const [was, is] = [find(before, id), find(after, id)];
-  if (!was) return is && id;
-  const stands = (seat) => seat && seat.x === was.seat.x && seat.y === was.seat.y;
-  if (stands(is?.seat)) return id;
-  const there = after.sections[was.sectionIndex]?.rows?.[was.rowIndex]?.seats[was.place];
-  if (there?.id !== id && stands(there)) return there.id;
-  return is && id;
+function follower(before, after) {
+  const [findBefore, findAfter] = [finder(before), finder(after)];
+  return (id) => {
+    const [was, is] = [findBefore(id), findAfter(id)];
+    if (!was) return is && id;
+    const stands = (seat) => seat && seat.x === was.seat.x && seat.y === was.seat.y;
+    if (stands(is?.seat)) return id;
+    const there = after.sections[was.sectionIndex]?.rows?.[was.rowIndex]?.seats[was.place];
+    if (there?.id !== id && stands(there)) return there.id;
+    return is && id;
+  };
 }
 
 /**

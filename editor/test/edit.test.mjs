@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { check } from "../src/check.js";
 import * as edit from "../src/edit.js";
-import { addRows, addSection, capacityOf, emptyPlan, find, idsOf, removeSeats, rowOf, seatsOf, sectionByKey } from "../src/plan.js";
+import { addRows, addSection, capacityOf, emptyPlan, find, finder, idsOf, removeSeats, rowOf, seatsOf, sectionByKey } from "../src/plan.js";
 import { distance } from "../src/points.js";
 import { alongArc, block, roundTable } from "../src/shapes.js";
 
@@ -255,4 +255,15 @@ test("a row is found by a seat, after each command", () => {
   assert.equal(find(plan, "Block-1-C-7").seat.y, 2 + 1.25);
   assert.equal(find(plan, "none"), undefined);
   assert.equal([...seatsOf(plan)].length, 900);
+});
+
+test("many seats are looked up without a walk over the sections for each", () => {
+  const plan = hall(...Array.from({ length: 60 }, (_, i) => block({ rows: 2, seats: 10, at: [0, 3 * i] })));
+  let reads = 0;
+  const counted = { ...plan, sections: new Proxy(plan.sections, { get(list, field) { reads++; return list[field]; } }) };
+  const at = finder(counted);
+  for (const id of idsOf(plan)) assert.deepEqual(at(id), find(plan, id));
+  const known = reads;
+  for (let i = 0; i < 1000; i++) assert.equal(at(`none-${i}`), undefined);
+  assert.equal(reads, known, "nor for those that are not there");
 });
