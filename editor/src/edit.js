@@ -198,7 +198,20 @@ export function copy(plan, selection, { as } = {}) {
   return clip;
 }
 
-const copiesAs = (s, selection) => (!selection.has(sectionRef(s.key)) && s.rows.every((row) => row.adjacency === "ALL") ? "rows" : "sections");
+const copiesAs = (s, selection) => (!selection.has(sectionRef(s.key)) && hasTablesAlone(s) ? "rows" : "sections");
+
+const hasTablesAlone = (s) => s.rows?.length > 0 && s.rows.every((row) => row.adjacency === "ALL");
+
+/**
+ * copiesTables reports whether all of a section of tables is selected: its copies may be rows or sections.
+ * @param {Plan} plan
+ * @param {Selection} selection
+ */
+export function copiesTables(plan, selection) {
+  if (!plan.sections.some(hasTablesAlone)) return false;
+  const { sections } = partsOf(plan, selection);
+  return plan.sections.some((s) => sections.has(s.key) && hasTablesAlone(s));
+}
 
 /**
  * paste adds a copy. A whole section becomes a new one, with the next name (Block 102 after Block 101); other rows get into the section that they are from, with the
@@ -206,7 +219,7 @@ const copiesAs = (s, selection) => (!selection.has(sectionRef(s.key)) && s.rows.
  * @param {Plan} plan
  * @param {Clip} clip
  * @param {(point: Point) => Point} [to] where each point goes
- * @param {{ reverse?: boolean }} [options] reverse: the order of the seats in a row, for a mirrored copy
+ * @param {{ reverse?: boolean }} [options] reverse: the order of the seats in a row, for a mirrored copy; tables keep theirs
  * @returns {Plan} select.js's added says what is new
  */
 export function paste(plan, clip, to = ([x, y]) => [x + 1, y + 1], { reverse = false } = {}) {
@@ -248,7 +261,7 @@ function pasteRows(plan, section, rows, put, taken, reverse) {
       const [x, y] = put([seat.x, seat.y]);
       return { ...seat, id, x, y, category: knownCategory(plan, seat.category) };
     });
-    const seats = reverse ? copied.seats.toReversed() : copied.seats;
+    const seats = reverse && row.adjacency !== "ALL" ? copied.seats.toReversed() : copied.seats;
     return { ...copied, key, label, category: knownCategory(plan, row.category), seats };
   });
 }
@@ -313,7 +326,8 @@ function times(plan, n, fn) {
 }
 
 /**
- * mirrorCopy adds a mirrored copy, such as the right half of a hall. Seats in a row stay in order from left to right.
+ * mirrorCopy adds a mirrored copy, such as the right half of a hall. Seats in a row stay in order from left to right, and those of a table from the
+ * first one on.
  * @param {Plan} plan
  * @param {Selection} selection
  * @param {"x" | "y"} axis

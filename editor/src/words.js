@@ -117,6 +117,7 @@ export const words = {
 
   copies: "Copies",
   copiesNumber: "How many",
+  copiesAsSections: "Tables become a new section",
   copiesRight: "Each to the right by",
   copiesDown: "Each down by",
   copiesLine: "Copy in a line",

@@ -108,6 +108,23 @@ test("a mirrored copy is the other half of a hall, from left to right as well", 
   assert.deepEqual(rows(plan, 1), ["3 2 1"], "a seat has the label of the one that it mirrors");
 });
 
+test("a section of tables is mirrored as a whole: each table keeps its seats around it, with their labels and their order", () => {
+  let plan = addSection(emptyPlan("Gala"), { name: "Tables" });
+  plan = addRows(plan, "Tables", [[-10, 0], [-14, 4]].map((at) => roundTable({ seats: 5, at, open: 120 })), { labels: ["Table 1", "Table 2"], adjacency: "ALL" });
+  assert.equal(edit.copiesTables(plan, idsOf(plan)), true);
+  assert.equal(edit.copiesTables(plan, ids("Tables-1-1")), false);
+  assert.equal(edit.copiesTables(hall(block({ rows: 1, seats: 2 })), ids("Block-1-A-1", "Block-1-A-2")), false);
+  const copied = edit.mirrorCopy(plan, idsOf(plan), "x", 0, { as: "sections" });
+  assert.deepEqual(copied.sections.map((s) => [s.name, s.rows.map((r) => r.label)]), [["Tables", ["Table 1", "Table 2"]], ["Tables 2", ["Table 1", "Table 2"]]]);
+  const mirrored = edit.mirror(plan, idsOf(plan), "x", 0);
+  for (const { rows: [...tables] } of [copied.sections[1], mirrored.sections[0]]) {
+    tables.forEach((table, t) => {
+      assert.equal(table.adjacency, "ALL");
+      assert.deepEqual(table.seats.map((seat) => [seat.label, seat.x, seat.y]), row(plan, t).seats.map((seat) => [seat.label, -seat.x + 0, seat.y]));
+    });
+  }
+});
+
 test("a gap is put in and taken out, and the seats behind it move along the row, on its circle", () => {
   const plan = hall(block({ rows: 1, seats: 5 }), block({ rows: 1, seats: 9, curvature: 0.1, at: [0, 20] }));
   const gap = edit.insertGap(plan, "Block-1-A-2", "after", 1);
