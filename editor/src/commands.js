@@ -5,7 +5,7 @@ import { boxOf } from "./points.js";
 import { boxOfSelection } from "./things.js";
 
 export class Commands {
-  #pasted = 0; // how often the clipboard was pasted: each copy lies next to the last one
+  #pasted = new Map(); // by floor: how often the clipboard was pasted. Each copy lies next to the last one
 
   constructor(board, drawing, words) {
     Object.assign(this, { board, drawing, words });
@@ -16,7 +16,7 @@ export class Commands {
   copy() {
     if (!this.hasSelection) return;
     this.drawing.clipboard = copy(this.drawing.plan, this.drawing.selection);
-    this.#pasted = 0;
+    this.#pasted = new Map();
     this.drawing.tell();
   }
 
@@ -25,17 +25,23 @@ export class Commands {
     this.remove();
   }
 
-  /** paste adds what was copied, next to where it was. */
+  /**
+   * paste adds what was copied to the floor that is shown, next to where it was. On another floor than it was on, it gets the same place, without
+   * decorations that are on all floors.
+   */
   paste() {
     const { drawing, board, words } = this;
-    const clip = drawing.clipboard;
-    if (clip === undefined) return;
+    if (drawing.clipboard === undefined) return;
+    const { plan, floor } = drawing;
+    const floors = floorsOf(drawing.clipboard);
+    const isElsewhere = floor !== undefined && floors.length > 0 && !floors.includes(floor);
+    const clip = isElsewhere ? withoutEverywhere(drawing.clipboard) : drawing.clipboard;
     const box = boxOf(clip.sections.flatMap((s) => [...s.rows?.flatMap((r) => r.seats.filter(Boolean).map((seat) => [seat.x, seat.y])) ?? s.outline ?? []])
       .concat(clip.decorations.flatMap((d) => d.points ?? [d.at])));
-    this.#pasted++;
-    const by = Math.max(2, box === undefined ? 2 : Math.min(box.y1 - box.y0 + 2, 1e6)) * this.#pasted;
-    const { plan } = drawing;
-    const next = paste(plan, clip, ([x, y]) => [x, y + by]);
+    const n = this.#pasted.get(floor) ?? (isElsewhere ? 0 : 1);
+    this.#pasted.set(floor, n + 1);
+    const by = Math.max(2, box === undefined ? 2 : Math.min(box.y1 - box.y0 + 2, 1e6)) * n;
+    const next = paste(plan, clip, ([x, y]) => [x, y + by], { floor });
     drawing.do(next, words.did.paste, { select: added(plan, next) });
     this.#show(board);
   }
@@ -71,3 +77,7 @@ export class Commands {
     drawing.do(move(drawing.plan, drawing.selection, dx * grid, dy * grid), words.did.move, { merge: "nudge" });
   }
 }
+
+const floorsOf = (clip) => [...clip.sections.map((s) => s.floor ?? ""), ...withoutEverywhere(clip).decorations.map((d) => d.floor)];
+
+const withoutEverywhere = (clip) => ({ ...clip, decorations: clip.decorations.filter((d) => d.floor !== undefined) });

@@ -219,21 +219,25 @@ export function copiesTables(plan, selection) {
  * @param {Plan} plan
  * @param {Clip} clip
  * @param {(point: Point) => Point} [to] where each point goes
- * @param {{ reverse?: boolean }} [options] reverse: the order of the seats in a row, for a mirrored copy; tables keep theirs
+ * @param {{ reverse?: boolean, floor?: string }} [options] reverse: the order of the seats in a row, for a mirrored copy; tables keep theirs.
+ *   floor: the one to which all of it goes; without it, each thing stays on its own
  * @returns {Plan} select.js's added says what is new
  */
-export function paste(plan, clip, to = ([x, y]) => [x + 1, y + 1], { reverse = false } = {}) {
+export function paste(plan, clip, to = ([x, y]) => [x + 1, y + 1], { reverse = false, floor } = {}) {
   const put = (point) => rounded(to(point));
+  const onFloor = (thing) => (floor === undefined ? thing : setFloor(thing, floor));
   const taken = takenIn(plan);
   let changed = plan;
   for (const { isWhole, ...section } of clip.sections) {
-    const target = changed.sections.find((s) => s.key === section.key);
-    if (isWhole || !target?.rows) changed = pasteSection(changed, section, put, taken, reverse);
+    const target = changed.sections.find((s) => s.key === section.key && (s.floor ?? "") === (floor ?? s.floor ?? ""));
+    if (isWhole || !target?.rows) changed = pasteSection(changed, onFloor(section), put, taken, reverse);
     else changed = mapSections(changed, (s) => (s === target ? { ...s, rows: [...s.rows, ...pasteRows(changed, s, section.rows, put, taken, reverse)] } : s));
   }
   if (clip.decorations.length === 0) return changed;
-  return { ...changed, decorations: [...changed.decorations, ...clip.decorations.map((d) => movedCopy(d, put))] };
+  return { ...changed, decorations: [...changed.decorations, ...clip.decorations.map((d) => movedCopy(onFloor(d), put))] };
 }
+
+const setFloor = ({ floor: _, ...thing }, floor) => (floor === "" ? thing : { ...thing, floor });
 
 const movedCopy = (d, put) => (d.points ? { ...d, points: d.points.map(put) } : { ...d, at: put(d.at) });
 
@@ -326,8 +330,8 @@ function times(plan, n, fn) {
 }
 
 /**
- * mirrorCopy adds a mirrored copy, such as the right half of a hall. Seats in a row stay in order from left to right, and those of a table from the
- * first one on.
+ * mirrorCopy adds a mirrored copy, such as the right half of a hall. Seats in a row stay in order from left to right, and those of a table from
+ * the first one on.
  * @param {Plan} plan
  * @param {Selection} selection
  * @param {"x" | "y"} axis

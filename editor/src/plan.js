@@ -167,7 +167,8 @@ function indexOf(section) {
 const few = 500; // seats that are looked up in one section after the other
 
 /**
- * finder is find for many seats of a plan. After a few it makes an index of the whole plan, so that each costs the same in any number of sections.
+ * finder is find for many seats of a plan. After a few it makes an index of the whole plan, so that each costs the same in any number of
+ * sections.
  * @param {Plan} plan
  * @returns {(id: string) => Place | undefined}
  */

@@ -157,8 +157,8 @@ export const words = {
   middle: "The middle is",
   middles: { gap: "the aisle, if there is one", count: "half of the seats on each side" },
   rowKinds: {
-    letters: "A, B, C …", lettersNoIO: "A, B … without I and O", doubled: "A … Z, AA, BB …", doubledNoIO: "A … Z, AA, BB … without I and O", numbers: "1, 2, 3 …",
-    keep: "as they are",
+    letters: "A, B, C …", lettersNoIO: "A, B … without I and O", doubled: "A … Z, AA, BB …", doubledNoIO: "A … Z, AA, BB … without I and O",
+    numbers: "1, 2, 3 …", keep: "as they are",
   },
   seatKinds: { numbers: "1, 2, 3 …", letters: "A, B, C …", keep: "as they are" },
   continues: "Numbers go on",

@@ -85,6 +85,20 @@ test("copies of sections have the next names, and copies of rows the next labels
   assert.equal(row(elsewhere).seats[0].category, "Cheap", "a category that is not there becomes the first");
 });
 
+test("what was copied from one floor is pasted on another", () => {
+  let plan = edit.setSection(hall(block({ rows: 2, seats: 2 })), "Block-1", { floor: "0" });
+  plan = edit.addDecoration(plan, { kind: "icon", at: [5, 0], icon: "bar", floor: "0" });
+  const floors = ({ sections, decorations }) => [...sections, ...decorations].map((t) => t.floor);
+  const whole = edit.copy(plan, ids("section:Block-1", "decoration:0"));
+  assert.deepEqual(floors(edit.paste(plan, whole)), ["0", "0", "0", "0"]);
+  assert.deepEqual(floors(edit.paste(plan, whole, undefined, { floor: "1" })), ["0", "1", "0", "1"]);
+  assert.deepEqual(floors(edit.paste(plan, whole, undefined, { floor: "" })), ["0", undefined, "0", undefined]);
+  const part = edit.copy(plan, ids("Block-1-A-1"));
+  assert.deepEqual(edit.paste(plan, part, undefined, { floor: "0" }).sections.map((s) => s.rows.length), [3]);
+  const other = edit.paste(plan, part, undefined, { floor: "1" });
+  assert.deepEqual(other.sections.map((s) => [s.name, s.floor, s.rows.length]), [["Block 1", "0", 2], ["Block 2", "1", 1]]);
+});
+
 test("a ring of tables: one table, drawn once", () => {
   let plan = addSection(emptyPlan("Gala"), { name: "Tables" });
   plan = addRows(plan, "Tables", [roundTable({ seats: 8, at: [0, -20] })], { labels: ["Table 1"], adjacency: "ALL" });

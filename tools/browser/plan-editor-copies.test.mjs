@@ -1,9 +1,9 @@
-// The plan editor draws many blocks at once, and copies in a line, around a point and as in a mirror.
+// The plan editor draws many blocks at once, and copies in a line, around a point, as in a mirror, and from floor to floor.
 
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { Holdfast, browse, expectNoErrors, screenshot } from "./harness.mjs";
-import { at, choose, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
 
 const holdfast = await Holdfast.start({ after });
 const browser = await browse({ after, afterEach });
@@ -70,5 +70,63 @@ test("a table becomes a ring of tables, and a block a line of blocks and its mir
   assert.deepEqual(xs[3], xs[0].map((x) => -x).reverse());
   await editor.getByRole("button", { name: "Whole plan" }).click();
   await screenshot(page, "plan-editor-copies");
+  expectNoErrors(page);
+});
+
+test("all tables of a section are mirrored as a section of their own", async () => {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  const editor = editorOf(page);
+  await choose(page, "Table");
+  for (const point of [[-10, 2], [-5, 2]]) await page.mouse.click(...await at(page, ...point));
+  assert.equal(await editor.getByLabel("Tables become a new section").isVisible(), false, "the last table is one of two");
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await editor.getByRole("button", { name: "Select Section 1" }).click();
+  await editor.getByRole("tab", { name: "Draw" }).click();
+  await editor.getByLabel("Tables become a new section").check();
+  await editor.getByRole("button", { name: "Mirror image ↔" }).click();
+  const { sections: [left, right] } = await planOf(page);
+  assert.deepEqual([left.rows.length, right.rows.length, right.name], [2, 2, "Section 2"]);
+  left.rows.forEach((row, r) => {
+    assert.deepEqual(right.rows[r].seats.map((s) => [s.label, s.x, s.y]), row.seats.map((s) => [s.label, -s.x, s.y]));
+  });
+  expectNoErrors(page);
+});
+
+test("a block with a pillar is copied from one floor and pasted in the same place of another", async () => {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  const editor = editorOf(page);
+  const setFloor = async (floor) => {
+    await editor.getByLabel("Floor", { exact: true }).last().fill(floor);
+    await editor.getByLabel("Floor", { exact: true }).last().press("Enter");
+  };
+  for (const [name, floor, y] of [["Section 1", "0", 2], ["Section 2", "1", 9]]) {
+    await choose(page, "Block of seats");
+    await drag(page, [-3, y], [3, y + 3]);
+    await editor.getByRole("tab", { name: "Plan" }).click();
+    await editor.getByRole("button", { name: `Select ${name}` }).click();
+    await setFloor(floor);
+    await editor.getByRole("tab", { name: "Draw" }).click();
+  }
+  const show = async (floor) => {
+    await editor.getByRole("combobox", { name: "Floor" }).selectOption(floor);
+    await editor.evaluate((e) => e.focus());
+  };
+  await choose(page, "Symbol");
+  await page.mouse.click(...await at(page, 7, 3)); // on all floors
+  await show("Floor 0");
+  await choose(page, "Pillar or room");
+  await drag(page, [5, 2], [6, 3]);
+  await page.keyboard.press("Escape");
+  await drag(page, [-4, 1], [8, 6]);
+  await page.keyboard.press("Control+c");
+  await show("Floor 1");
+  await page.keyboard.press("Control+v");
+  await page.keyboard.press("Control+v");
+  const { sections, decorations } = await planOf(page);
+  const placed = sections.map((s) => [s.name, s.floor, s.rows[0].seats[0].x, s.rows[0].seats[0].y]);
+  assert.deepEqual(placed, [["Section 1", "0", -3, 2], ["Section 2", "1", -3, 9], ["Section 3", "1", -3, 2], ["Section 4", "1", -3, 7]]);
+  assert.deepEqual(decorations.map((d) => [d.kind, d.floor]), [["icon", undefined], ["area", "0"], ["area", "1"], ["area", "1"]]);
+  assert.equal(await editor.evaluate((e) => e.board.selected.length), 28, "the copy is selected");
+  await screenshot(page, "plan-editor-floors");
   expectNoErrors(page);
 });

@@ -55,7 +55,7 @@ export function numberingForm({ drawing, words }, { read, write, apply }) {
       const [scheme, odd] = value.split("-");
       set("seats", odd === undefined ? { scheme: undefined, odd: undefined, direction: scheme } : { scheme, odd, direction: "right" });
     }),
-    form.choice(words.middle, Object.entries(words.middles), () => now().seats?.middle ?? "gap", (value) => set("seats", { middle: value })),
+    form.choice(words.middle, Object.entries(words.middles), () => now().seats?.middle ?? "gap", (middle) => set("seats", { middle })),
     form.choice(words.continues, Object.entries(words.over), () => now().seats?.over ?? "row", (over) => set("seats", { over })),
     form.check(words.countGaps, () => now().seats?.gaps === true, (gaps) => set("seats", { gaps })),
   ];
