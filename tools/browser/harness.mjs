@@ -138,7 +138,7 @@ export async function answersLate(page, url) {
   };
 }
 
-// until polls holds until it returns true; the test fails after 30 seconds.
+// until polls holds until it returns true; the test fails after a minute.
 export async function until(what, holds) {
   const deadline = Date.now() + 60_000;
   let last = "";
