@@ -132,7 +132,7 @@ test("an event that never had a list says so, and its page has no number of entr
   await card(page, "Entries").getByText("No entries.").waitFor();
   await accessible(page);
   await page.getByRole("link", { name: "Never" }).click();
-  await card(page, "Seats").getByText("Seats in total").waitFor();
+  await page.getByLabel("Seats", { exact: true }).getByText("Seats in total").waitFor();
   assert.equal(await page.getByText("Waiting", { exact: true }).count(), 0);
   expectNoErrors(page);
 });
