@@ -5,6 +5,7 @@ import base64
 import hmac
 import pickle
 import time
+from email.message import Message
 from typing import Any
 
 import httpx
@@ -132,6 +133,14 @@ def test_errors_survive_a_proxy_and_another_process() -> None:
     assert (copied.available, copied.retry_after) == (1, 3)
 
 
+def test_retry_after_may_be_a_time() -> None:
+    at = "Fri, 31 Dec 1999 23:59:59 GMT"
+    dates = {"Fri, 31 Dec 1999 23:59:29 GMT": 30, "Sat, 01 Jan 2000 00:00:00 GMT": 0, "Fri, 31 Dec 1999 23:59:29 -0000": 0, "now": 0}
+    for date, seconds in dates.items():
+        assert error_of(httpx.Response(503, headers={"Retry-After": at, "Date": date})).retry_after == seconds
+    assert error_of(httpx.Response(503, headers={"Retry-After": at})).retry_after == 0
+
+
 def test_tokens_may_be_fetched() -> None:
     async def fetch() -> str:
         return "fetched"
@@ -148,6 +157,14 @@ def test_an_empty_secret_verifies_nothing(secret: str) -> None:
     signature = base64.b64encode(hmac.digest(b"", f"1.{now}.{{}}".encode(), "sha256")).decode()
     with pytest.raises(WebhookVerificationError, match="secret is empty"):
         verify_webhook(secret, "{}", {"webhook-id": "1", "webhook-timestamp": str(now), "webhook-signature": f"v1,{signature}"})
+
+
+def test_webhooks_take_the_headers_of_http_server() -> None:
+    headers = Message()  # BaseHTTPRequestHandler.headers
+    headers["Webhook-Id"], headers["Webhook-Timestamp"] = "1", str(int(time.time()))
+    signed = f"1.{headers['Webhook-Timestamp']}.{{}}".encode()
+    headers["Webhook-Signature"] = "v1," + base64.b64encode(hmac.digest(b"secret", signed, "sha256")).decode()
+    assert not verify_webhook("whsec_" + base64.b64encode(b"secret").decode(), b"{}", headers)
 
 
 def test_webhooks_refuse_what_was_read_or_is_not_set() -> None:

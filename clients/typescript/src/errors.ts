@@ -124,7 +124,7 @@ export function errorOf(refused: Refused, options?: ErrorOptions): HoldfastError
 
 /** errorOfAnswer reads an answer with an error status. */
 export function errorOfAnswer(response: Response, text: string): HoldfastError {
-  const seconds = Number(response.headers.get("Retry-After") ?? 0);
+  const seconds = retryAfter(response.headers);
   const problem = problemIn(response, text);
   const isRedirect = response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400);
   return errorOf({
@@ -132,8 +132,15 @@ export function errorOfAnswer(response: Response, text: string): HoldfastError {
     problem,
     detail: isRedirect ? redirected(response) : problem.detail ?? "A proxy or another server answered, not Holdfast.",
     requestId: response.headers.get("X-Request-Id") ?? "",
-    retryAfter: seconds > 0 ? seconds : 0, // a date is not a number
+    retryAfter: seconds > 0 ? seconds : 0, // a negative number, or none
   });
+}
+
+/** retryAfter reads a delay, or a time, which it compares with the answer's own Date: the clock of this machine may be wrong. */
+function retryAfter(headers: Headers): number {
+  const value = headers.get("Retry-After") ?? "";
+  const seconds = Number(value);
+  return Number.isNaN(seconds) ? (Date.parse(value) - Date.parse(headers.get("Date") ?? "")) / 1000 : seconds;
 }
 
 /** hiddenStatus stands for the status of a redirect, which browsers hide. */

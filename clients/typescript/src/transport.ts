@@ -115,7 +115,7 @@ export class Transport {
       return await send(url, { ...init, signal: ends });
     } catch (cause) {
       signal?.throwIfAborted();
-      throw noAnswer(`${request.method} ${request.path} got no answer: ${String(cause)}`, cause);
+      throw noAnswer(`${request.method} ${request.path} got no answer: ${reasonOf(cause)}`, cause);
     }
   }
 
@@ -125,7 +125,7 @@ export class Transport {
       text = await response.text();
     } catch (cause) {
       signal?.throwIfAborted();
-      throw noAnswer(`The answer to ${request.method} ${request.path} was cut off: ${String(cause)}`, cause);
+      throw noAnswer(`The answer to ${request.method} ${request.path} was cut off: ${reasonOf(cause)}`, cause);
     }
     const { status, headers } = response;
     if (status === 304 && request.headers) return { status, headers, body: undefined };
@@ -139,6 +139,12 @@ export class Transport {
     const { key, token } = this.#options;
     return key ?? (typeof token === "function" ? token() : token);
   }
+}
+
+/** reasonOf adds the cause: Node says "fetch failed" whatever it is. With several addresses the cause has a code and no message. */
+function reasonOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : undefined;
+  return [String(error), cause?.message || (cause && "code" in cause ? cause.code : undefined)].filter(Boolean).join(": ");
 }
 
 /** checkUrl refuses what can't be a base URL. A page may name a path of its own server, such as /tickets. */

@@ -8,7 +8,7 @@ import {
   CapacityBelowTaken, HoldfastError, SeatLimitReached, SeatOrphaned, SeatsNotAdjacent, SeatsUnavailable, SaleNotOpen, ValidationFailed,
   hasCode, takenSeats,
 } from "@holdfast/client";
-import { WebhookVerificationError, verifyWebhook } from "@holdfast/client/webhooks";
+import { verifyWebhook } from "@holdfast/client/webhooks";
 import { Api, tokenFor, until } from "./api.js";
 
 const api = await Api.start();
@@ -235,9 +235,10 @@ test("a delivery of a webhook is verified", async (t) => {
   const tampered = body.toString().replace('"seats":2', '"seats":9');
   assert.notEqual(tampered, body.toString());
   for (const [secret, text] of [[webhook.secret ?? "", tampered], ["whsec_T3RoZXIgc2VjcmV0", body]] as const) {
-    assert.throws(() => verifyWebhook(secret, text, headers), WebhookVerificationError);
+    assert.throws(() => verifyWebhook(secret, text, headers), /WebhookVerificationError: .* can't be verified: No matching signature/);
   }
-  assert.throws(() => verifyWebhook(webhook.secret ?? "", body, {}), WebhookVerificationError);
+  assert.throws(() => verifyWebhook(webhook.secret ?? "", body, {}), /WebhookVerificationError: .* Missing required headers/);
+  assert.throws(() => verifyWebhook(webhook.secret ?? "", JSON.parse(body.toString()), headers), /TypeError: .* not parsed JSON/);
   const deliveries = await until("the record of the delivery", async () => {
     const list = await shop.listDeliveries(webhook.id, { state: "DELIVERED" }).toArray();
     return list.length > 0 && list;

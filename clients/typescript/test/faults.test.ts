@@ -71,6 +71,17 @@ test("a refusal after a lost answer does not say that nothing happened", async (
   assert.deepEqual([refused.code, refused.outcomeUnknown], ["TOO_MANY_REQUESTS", false]);
 });
 
+test("Retry-After may be a time, which is compared with the Date of the answer", async () => {
+  const at = "Retry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n";
+  const waits = { [`${at}Date: Fri, 31 Dec 1999 23:59:29 GMT\r\n`]: 30, [`${at}Date: Sat, 01 Jan 2000 00:00:00 GMT\r\n`]: 0, [at]: 0 };
+  const impatient = new Holdfast(proxy.url, { key: secret, retryTimeout: 0 });
+  for (const [headers, seconds] of Object.entries(waits)) {
+    proxy.fate = () => `HTTP/1.1 503 Service Unavailable\r\n${headers}Content-Length: 0\r\n\r\n`;
+    assert.equal((await failure(impatient.getHealth())).retryAfter, seconds, headers);
+  }
+  proxy.fate = () => "pass";
+});
+
 test("an unsafe call is not repeated, unless it was certainly not executed", async () => {
   const event = await api.event();
   const update = `PATCH /api/events/${event.id} `;
@@ -81,7 +92,9 @@ test("an unsafe call is not repeated, unless it was certainly not executed", asy
   assert.equal((await shop.getEvent(event.id)).name, "Second night");
 
   await api.stop();
-  assert.equal((await failure(new Holdfast(api.url, { key: secret, retryTimeout: 0 }).deleteEvent(event.id))).outcomeUnknown, false);
+  const refused = await failure(new Holdfast(api.url, { key: secret, retryTimeout: 0 }).deleteEvent(event.id));
+  assert.equal(refused.outcomeUnknown, false);
+  assert.match(refused.message, /fetch failed: connect ECONNREFUSED/);
   const pending = shop.updateEvent(event.id, { name: "Third night" });
   await api.run();
   assert.equal((await pending).name, "Third night");

@@ -5,6 +5,7 @@ after a HoldfastError without a code (a proxy answered), the request may have be
 error's idempotency_key to find out.
 """
 
+from email.utils import parsedate_to_datetime
 from typing import Literal, TypeAlias, cast, get_args
 
 import httpx
@@ -146,13 +147,18 @@ def new_error(status: int, details: _Details, request_id: str = "", retry_after:
 def error_of(response: httpx.Response) -> HoldfastError:
     """The error of a response that was read. Without a problem of the API in it, the detail is the status line."""
     details = _problem_of(response) or {"detail": f"{response.status_code} {response.reason_phrase}"}
-    seconds = response.headers.get("Retry-After", "")
-    return new_error(
-        response.status_code,
-        details,
-        response.headers.get("X-Request-Id", ""),
-        int(seconds) if seconds.isascii() and seconds.isdigit() else 0,
-    )
+    return new_error(response.status_code, details, response.headers.get("X-Request-Id", ""), _retry_after(response.headers))
+
+
+def _retry_after(headers: httpx.Headers) -> int:
+    """A delay, or a time, which is compared with the response's own Date: the clock of this machine may be wrong."""
+    value = headers.get("Retry-After", "")
+    if value.isascii() and value.isdigit():
+        return int(value)
+    try:
+        return max(0, int((parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("Date", ""))).total_seconds()))
+    except (TypeError, ValueError):  # not a time; or one has a zone, and the other has none
+        return 0
 
 
 def _problem_of(response: httpx.Response) -> _Details | None:

@@ -1,7 +1,7 @@
 """Verifies what Holdfast sends to an endpoint, with the library of Standard Webhooks."""
 
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Iterable
+from typing import Protocol, cast
 
 from standardwebhooks import Webhook, WebhookVerificationError
 
@@ -10,7 +10,15 @@ from .models import Change
 __all__ = ["WebhookVerificationError", "verify_webhook"]
 
 
-def verify_webhook(secret: str, body: bytes | str, headers: Mapping[str, str]) -> Change:
+class Headers(Protocol):
+    """Headers of a request: a mapping, or a class that has these methods, such as that of http.server."""
+
+    def keys(self) -> Iterable[str]: ...
+
+    def __getitem__(self, name: str, /) -> str: ...
+
+
+def verify_webhook(secret: str, body: bytes | str, headers: Headers) -> Change:
     """Returns the change of a delivery that was signed with the endpoint's secret in the last five minutes.
 
     The body must be as it was received; JSON that was parsed raises TypeError. Anything else raises WebhookVerificationError.
