@@ -136,8 +136,8 @@ type NewEvent struct {
 	ID              ID
 	Name            string
 	TotalSeats      int64
-	EventDate       time.Time
-	MaxSeatsPerUser int64 // 0 means no limit
+	EventDate       time.Time // long past, as the zero value is, the event is archived and its waiting list ends: see docs/jobs.md
+	MaxSeatsPerUser int64     // 0 means no limit
 	// Seating has the plan and the rules of a seated event, whose TotalSeats follows from the plan and Sections. The
 	// zero value means an unseated event with the default rules.
 	Seating      Seating

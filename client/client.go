@@ -196,6 +196,9 @@ func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.
 	if strings.ContainsFunc(c.secret, func(r rune) bool { return r < '!' || r > '~' }) {
 		return nil, ErrInvalidKey
 	}
+	if strings.HasSuffix(r.path, "/") || strings.Contains(r.path, "//") {
+		return nil, fmt.Errorf("an ID is empty in the path %s", r.path)
+	}
 	target := c.baseURL + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()

@@ -191,8 +191,20 @@ func newError(response *http.Response, body []byte) *Error {
 		Fields:       p.Errors,
 		Payment:      p.Payment,
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil {
-		e.RetryAfter = time.Duration(seconds) * time.Second
-	}
+	e.RetryAfter = retryAfter(response.Header)
 	return e
+}
+
+// retryAfter reads a delay, or a time, which it compares with the response's own Date: the clock of this machine may be wrong.
+func retryAfter(header http.Header) time.Duration {
+	value := header.Get("Retry-After")
+	if seconds, err := strconv.Atoi(value); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	at, err := http.ParseTime(value)
+	now, dateErr := http.ParseTime(header.Get("Date"))
+	if err != nil || dateErr != nil {
+		return 0
+	}
+	return max(0, at.Sub(now))
 }

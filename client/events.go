@@ -74,7 +74,7 @@ type NewEvent struct {
 	Name            string    `json:"name"`
 	TotalSeats      int64     `json:"totalSeats,omitempty"`
 	SeatingPlanID   string    `json:"seatingPlanId,omitempty"`
-	EventDate       time.Time `json:"eventDate"`
+	EventDate       time.Time `json:"eventDate,omitzero"` // required
 	MaxSeatsPerUser int64     `json:"maxSeatsPerUser,omitempty"`
 	// "" and nil mean the defaults, LatePaymentsRefused and a day.
 	LatePayments       string `json:"latePayments,omitempty"`

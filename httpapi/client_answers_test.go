@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/holdfast-dev/holdfast/client"
 )
@@ -111,5 +112,48 @@ func TestClient_RefusesAMalformedURL(t *testing.T) {
 	before := s.calls.Load()
 	if _, err := s.Do(t.Context(), client.RawRequest{Method: "GET", Path: "/api/%zz"}); err == nil || s.calls.Load() != before {
 		t.Errorf("a malformed path: %v", err)
+	}
+}
+
+func TestClient_RefusesAnEmptyID(t *testing.T) {
+	t.Parallel()
+	s := openShop(t, passThrough)
+	_, getErr := s.GetEvent(t.Context(), "")
+	_, entryErr := s.JoinWaitlist(t.Context(), client.JoinRequest{Holder: "h", EntryWish: client.EntryWish{Seats: 1}})
+	for _, err := range []error{getErr, entryErr} {
+		if err == nil || !strings.Contains(err.Error(), "an ID is empty in the path /api/events/") {
+			t.Errorf("got %v", err)
+		}
+	}
+	if s.calls.Load() != 0 {
+		t.Errorf("%d requests", s.calls.Load())
+	}
+}
+
+// An event of the year 1 would be archived at once.
+func TestClient_SendsNoZeroDate(t *testing.T) {
+	t.Parallel()
+	_, err := openShop(t, passThrough).CreateEvent(t.Context(), client.NewEvent{Name: "Gala", TotalSeats: 1})
+	if !client.Is(err, client.ValidationFailed) || !strings.Contains(err.Error(), "eventDate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestClient_ReadsATimeInRetryAfter(t *testing.T) {
+	t.Parallel()
+	const at = "Fri, 31 Dec 1999 23:59:59 GMT"
+	dates := map[string]time.Duration{"Fri, 31 Dec 1999 23:59:29 GMT": 30 * time.Second, "Sat, 01 Jan 2000 00:00:00 GMT": 0, "now": 0}
+	for date, want := range dates {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", at)
+			w.Header().Set("Date", date)
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
+		defer server.Close()
+		_, err := client.New(server.URL, client.WithRetryTimeout(0)).GetEvent(t.Context(), someID)
+		var refusal *client.Error
+		if !errors.As(err, &refusal) || refusal.RetryAfter != want {
+			t.Errorf("at %s: %v, want %s", date, err, want)
+		}
 	}
 }
