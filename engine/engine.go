@@ -4,7 +4,7 @@
 // Call Recover at the start, and then Run until the program ends, in a goroutine. Run does
 // the work that recurs: it expires due locks and bookings, checks the counters, numbers the
 // changes, makes offers to waiting lists that are due, and removes what is old. Without it, and without a worker of Holdfast, the
-// database grows without end.
+// database grows without end. Run sends no webhooks: a worker does.
 //
 // Engines on one database may run in any number of processes, together with Holdfast's API
 // and workers: MongoDB's transactions keep the seats consistent. The packages seats and

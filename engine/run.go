@@ -112,7 +112,7 @@ func (o RunOptions) settings() (core.JobSettings, error) {
 func (o RunOptions) choose(all []jobs.Job) (list []jobs.Job, err error) {
 	for _, name := range o.Jobs {
 		if !slices.Contains(namesOf(all), name) {
-			return nil, fmt.Errorf("RunOptions.Jobs has %q, which is not a job: use %s", name, strings.Join(namesOf(all), ", "))
+			return nil, fmt.Errorf("RunOptions.Jobs has %q, which is not a job of Run: use %s", name, strings.Join(namesOf(all), ", "))
 		}
 	}
 	for _, job := range all {

@@ -164,7 +164,7 @@ func TestRun_RefusesWrongOptions(t *testing.T) {
 		options engine.RunOptions
 		want    string
 	}{
-		"an unknown job":         {engine.RunOptions{Jobs: []string{"sweep"}}, `RunOptions.Jobs has "sweep", which is not a job: ` + all},
+		"an unknown job":         {engine.RunOptions{Jobs: []string{"sweep"}}, `RunOptions.Jobs has "sweep", which is not a job of Run: ` + all},
 		"an interval of no job":  {engine.RunOptions{Intervals: every("sweep", time.Second)}, "which is not among its jobs: " + all},
 		"an interval of another": {engine.RunOptions{Jobs: []string{"changes"}, Intervals: every("retention", 1)}, "its jobs: use changes"},
 		"no interval":            {engine.RunOptions{Intervals: every("retention", 0)}, "the interval of retention is 0s, but must"},
