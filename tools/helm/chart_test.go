@@ -278,6 +278,7 @@ func TestChart_RefusesWrongValues(t *testing.T) {
 		{secrets + "worker: {mode: cron}", "at '/worker/mode': value must be one of 'deployment', 'cronjobs'"},
 		{secrets + "worker: {replicas: 0}", "at '/worker/replicas': minimum: got 0, want 1"},
 		{secrets + "replicas: 3", "additional properties 'replicas' not allowed"},
+		{secrets + "settings:\n", "at '': missing property 'settings'"}, // Helm takes it for null, and removes the default
 		{secrets + "image: {digest: latest}", "at '/image/digest': 'latest' does not match pattern '^(sha256:[0-9a-f]{64})?$'"},
 		{secrets + "settings: {LOCK_DEFAULT_TTL: 1.5}", "at '/settings/LOCK_DEFAULT_TTL'"},
 		{secrets + "api: {resources: {requests: {cpu: 1}}}", ""},
