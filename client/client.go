@@ -196,7 +196,7 @@ func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.
 	if strings.ContainsFunc(c.secret, func(r rune) bool { return r < '!' || r > '~' }) {
 		return nil, ErrInvalidKey
 	}
-	if strings.HasSuffix(r.path, "/") || strings.Contains(r.path, "//") {
+	if strings.HasPrefix(r.path, "/api/") && (strings.HasSuffix(r.path, "/") || strings.Contains(r.path, "//")) {
 		return nil, fmt.Errorf("an ID is empty in the path %s", r.path)
 	}
 	target := c.baseURL + r.path
