@@ -24,6 +24,9 @@ export class Bar {
       this.undo, this.redo, this.copy, this.paste, this.duplicate, this.remove, this.grid, this.snap, this.floors,
       symbol("−", "zoomOut", () => board.zoomOut()), symbol("+", "zoomIn", () => board.zoomIn()), symbol("⤢", "whole", () => board.whole()),
       el("span", { className: "spring" }), this.state, this.#menu(editor, files), this.save);
+    this.node.addEventListener("click", ({ detail, target }) => { // by the mouse: the keys of the drawing go on
+      if (detail > 0 && target.matches(".bar > button:not(.primary)")) board.node.focus({ preventScroll: true });
+    });
   }
 
   #menu({ words }, files) {

@@ -44,15 +44,20 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
   });
 
   const anywhere = {
-    Delete: () => commands.remove(), Escape: escape, "+": () => board.zoomIn(), "=": () => board.zoomIn(), "-": () => board.zoomOut(), 0: () => board.whole(),
-    Backspace: () => { if (!drawing.tool?.back?.()) commands.remove(); },
+    Delete: () => commands.remove(), Escape: escape, Backspace: () => { if (!drawing.tool?.back?.()) commands.remove(); },
   };
+  const zoom = { "+": () => board.zoomIn(), "=": () => board.zoomIn(), "-": () => board.zoomOut(), 0: () => board.whole() };
 
-  // keyOfBoard reports whether it has used the key. Arrows and Enter are the board's only when it has the focus: elsewhere they belong to
-  // buttons and sliders.
+  // keyOfBoard reports whether it has used the key. Letters and signs are keys only while the drawing or a tool's button has the focus (WCAG
+  // 2.1.4). Arrows and Enter are the board's only when it has the focus: elsewhere they belong to buttons and sliders.
   function keyOfBoard(event, key) {
     if (anywhere[key] !== undefined) {
       anywhere[key]();
+      return true;
+    }
+    if (event.target !== board.node && !toolbox.node.contains(event.target)) return false;
+    if (zoom[key] !== undefined) {
+      zoom[key]();
       return true;
     }
     if (shortcuts[key] !== undefined && !event.shiftKey) {
@@ -71,6 +76,7 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
     if (board.isDragging) board.cancel();
     else if (drawing.tool?.escape?.() !== true && drawing.tool?.name !== "select") toolbox.chooseKeeping("select");
     board.cursor = undefined;
+    board.node.focus({ preventScroll: true });
     board.draw();
   }
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
 import { Holdfast, accessible, browse, expectNoErrors, fits, screenshot, until } from "./harness.mjs";
-import { at, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+import { at, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
 import { hall } from "./frames.mjs";
 
 const holdfast = await Holdfast.start({ after });
@@ -61,6 +61,43 @@ test("a plan is drawn, changed and stored by the keyboard alone", async () => {
   await page.getByRole("dialog").getByRole("button", { name: "Create the plan" }).focus();
   await keys(page, "Enter");
   await page.getByRole("heading", { name: "By keys" }).waitFor();
+  expectNoErrors(page);
+});
+
+test("letters and signs are keys of the drawing and the tools alone, those with Ctrl of the whole editor", async () => {
+  const page = await openEditor(browser, `${holdfast.url}/console#/new-plan`);
+  const editor = editorOf(page);
+  const now = () => editor.evaluate((e) => [e.drawing.tool.name, e.board.camera.scale]);
+  await editor.getByRole("button", { name: "Block of seats" }).click();
+  await drag(page, [-5, 0], [4, 4]);
+  const before = await now();
+  const others = [
+    editor.getByRole("button", { name: "Mirror ↔", exact: true }), editor.getByLabel("Wheelchair place"), editor.getByRole("tab", { name: "Draw" }),
+    editor.getByRole("button", { name: "Undo" }), editor.getByRole("slider", { name: "Curve" }),
+  ];
+  for (const other of others) {
+    await other.focus();
+    await keys(page, "r", "v", "x", "+", "=", "-", "0");
+    assert.deepEqual(await now(), before, String(other));
+  }
+  await keys(page, "Control+z");
+  assert.deepEqual((await planOf(page)).sections, []);
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await keys(page, "Control+s");
+  await editor.getByText("Give the plan a name first.").waitFor();
+
+  await editor.getByRole("button", { name: "Add a category" }).focus();
+  await keys(page, "Escape", "r"); // Escape goes back to the drawing
+  assert.deepEqual(await now(), ["row", before[1]]);
+  await editor.getByRole("button", { name: "Zoom out" }).click();
+  await keys(page, "t");
+  assert.equal((await now())[0], "table");
+  await editor.getByRole("button", { name: "Stage" }).click();
+  await keys(page, "w");
+  assert.equal((await now())[0], "wall");
+  await editor.getByRole("button", { name: "Text" }).focus();
+  await keys(page, "s", "0");
+  assert.deepEqual(await now(), ["seat", before[1]]);
   expectNoErrors(page);
 });
 
