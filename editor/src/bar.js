@@ -69,6 +69,7 @@ export class Bar {
     this.paste.disabled = drawing.clipboard === undefined;
     this.grid.setAttribute("aria-pressed", String(options.showsGrid));
     this.snap.setAttribute("aria-pressed", String(options.snaps));
+    setText(this.state, words[this.files.state] ?? "");
     this.#showFloors();
   }
 
@@ -84,7 +85,4 @@ export class Bar {
     this.floors.hidden = floors.length < 2;
     this.floors.value = drawing.floor ?? "\u0000";
   }
-
-  /** says shows whether the draft is stored. */
-  says(text) { setText(this.state, text); }
 }

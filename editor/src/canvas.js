@@ -57,6 +57,13 @@ export class Board {
     clearTimeout(this.#moving);
   }
 
+  /** leave ends what pointers and keys do: the board is in no page. */
+  leave() {
+    this.#pointers.clear();
+    this.#hasSpace = false;
+    if (this.#press !== undefined) this.cancel();
+  }
+
   get tool() { return this.drawing.tool; }
   get isDragging() { return this.#press?.isDrag === true; }
 

@@ -10,31 +10,50 @@ export class Draft {
   #document = undefined;
   #timer = 0;
   #waits = false; // a change is not stored yet
+  #time = undefined; // of the draft that was read or stored last
   #isMine = false;
   #release = undefined;
+  #released = Promise.resolve();
+  #turn = Promise.resolve(); // of the last call of resume
   #isOpening = false;
 
-  constructor(editor, board, on) {
-    Object.assign(this, { editor, board, on });
-    board.pictureChanged = () => this.changed();
+  constructor(editor, on) {
+    Object.assign(this, { editor, on });
   }
+
+  get board() { return this.editor.board; }
 
   /**
    * begin continues the draft of a document, if there is one. original opens what the document begins with.
    * @param {string} document
    * @param {() => void} original
    */
-  async begin(document, original) {
+  begin(document, original) {
+    if (document !== this.#document) this.#free();
     this.#document = document;
     this.original = original;
-    if (!await this.#lock({ ifAvailable: true })) return this.#isElsewhere();
-    return this.#continue();
+    return this.resume();
+  }
+
+  /** resume goes on with the draft when the element is in a page again. */
+  resume() {
+    const go = () => this.#resume();
+    return this.#turn = this.#turn.then(go, go);
+  }
+
+  async #resume() {
+    if (this.#document === undefined || this.#isMine) return;
+    await this.#released;
+    if (!this.editor.isConnected) return;
+    if (await this.#lock({ ifAvailable: true })) await this.#continue();
+    else if (this.editor.isConnected) this.#isElsewhere();
   }
 
   async #continue() {
     const { words, drawing } = this.editor;
     const draft = await read(this.#document).catch(() => undefined);
-    if (draft === undefined) return;
+    if (draft === undefined || draft.time === this.#time) return this.changed();
+    this.#time = draft.time;
     const before = drawing.state;
     const back = drawing.history.isChanged ? [[words.openBack, () => drawing.restore(before)]] : [];
     this.#isOpening = true;
@@ -72,8 +91,8 @@ export class Draft {
   #lock(options) {
     if (navigator.locks === undefined) return Promise.resolve(this.#isMine = true);
     return new Promise((resolve) => {
-      navigator.locks.request(`${database} ${this.#document}`, options, (lock) => {
-        this.#isMine = lock !== null;
+      this.#released = navigator.locks.request(`${database} ${this.#document}`, options, (lock) => {
+        this.#isMine = lock !== null && this.editor.isConnected;
         resolve(this.#isMine);
         return this.#isMine ? new Promise((release) => { this.#release = release; }) : undefined;
       }).catch(() => { // another tab has taken it
@@ -107,13 +126,19 @@ export class Draft {
     clearTimeout(this.#timer);
     this.#waits = false;
     await remove(this.#document).catch(() => {});
-    this.leave();
+    this.#free();
+    this.#document = undefined;
   }
 
   /** leave stores what is left to store, and lets other tabs have the draft. */
   leave() {
-    clearTimeout(this.#timer);
     if (this.#waits) void this.#store(); // what reads the draft next reads it after this
+    this.#free();
+  }
+
+  #free() {
+    clearTimeout(this.#timer);
+    this.#waits = false;
     this.#release?.();
     this.#release = undefined;
     this.#isMine = false;
@@ -135,8 +160,10 @@ export class Draft {
     const { drawing } = this.editor;
     const { plan } = drawing;
     const picture = this.board.picture && { ...this.board.picture, image: undefined };
+    const time = Date.now();
     try {
-      await write({ document: this.#document, plan, kept: [...drawing.kept], keptKeys: [...drawing.keptKeys], time: Date.now(), picture });
+      await write({ document: this.#document, plan, kept: [...drawing.kept], keptKeys: [...drawing.keptKeys], time, picture });
+      this.#time = time;
       this.isStored = drawing.plan === plan;
       this.on.stored(true);
     } catch {

@@ -38,6 +38,7 @@ export class HoldfastPlanEditor extends HTMLElement {
   #words = english;
   drawing = new Drawing();
   server = new Server(this);
+  files = new Files(this);
 
   constructor() {
     super();
@@ -54,7 +55,7 @@ export class HoldfastPlanEditor extends HTMLElement {
   get words() { return this.#words; }
   set words(words) {
     this.#words = { ...english, ...words };
-    if (this.isConnected) this.#build();
+    if (this.#parts !== undefined) this.#build();
   }
 
   /** token is the secret of a key or a function that returns one; call(method, path, body) takes the place of the editor's own requests. */
@@ -104,28 +105,29 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   connectedCallback() {
     this.#connected = new AbortController();
-    this.#build();
+    if (this.#parts === undefined) this.#build();
+    else this.#setColors();
+    this.files.draft.resume();
     const { signal } = this.#connected;
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#setColors(), { signal });
-    addEventListener("beforeunload", (event) => { if (this.isChanged && !this.files?.isStored) event.preventDefault(); }, { signal });
+    addEventListener("beforeunload", (event) => { if (this.isChanged && !this.files.isStored) event.preventDefault(); }, { signal });
   }
 
   disconnectedCallback() {
     this.#connected.abort();
-    this.#parts?.board.stop();
+    this.#parts.board.leave();
     this.files.draft.leave();
-    this.#parts = undefined;
   }
 
   attributeChangedCallback() { if (this.#parts !== undefined) this.#setColors(); }
 
   #build() {
-    this.#parts?.board.stop();
-    const { drawing, words } = this;
+    this.board?.stop();
+    const { drawing, words, files } = this;
     const board = new Board(drawing, words);
-    const notice = el("div", { className: "notice", role: "alert", hidden: true });
+    board.picture = this.board?.picture;
+    board.pictureChanged = () => files.draft.changed();
     const toolbox = new Toolbox(board, drawing, words);
-    const files = this.files = new Files(this, board, notice);
     const commands = new Commands(board, drawing, words);
     const bar = new Bar(this, board, commands, files);
     const panel = new Panel(this, board, commands, toolbox);
@@ -133,7 +135,7 @@ export class HoldfastPlanEditor extends HTMLElement {
     const count = el("span", { className: "count" });
     this.#parts = { board, toolbox, bar, panel, hint, count };
     this.root = el("div", { className: "root", part: "root" }, bar.node, toolbox.node,
-      el("div", { className: "view" }, notice, board.node), panel.node, el("div", { className: "hint" }, hint, count));
+      el("div", { className: "view" }, files.notice, board.node), panel.node, el("div", { className: "hint" }, hint, count));
     this.shadowRoot.replaceChildren(this.root);
     listenToKeys(this.root, { board, drawing, commands, toolbox, save: () => this.save() });
     toolbox.choose("select");
@@ -143,7 +145,7 @@ export class HoldfastPlanEditor extends HTMLElement {
   /** board is the drawing on the screen, for tests and measurements. @private */
   get board() { return this.#parts?.board; }
 
-  #setColors() { this.#parts?.board.setColors(colorsOf(this.root, properties)); }
+  #setColors() { if (this.isConnected) this.board.setColors(colorsOf(this.root, properties)); }
 
   #changed() {
     const parts = this.#parts;
@@ -162,7 +164,7 @@ export class HoldfastPlanEditor extends HTMLElement {
   }
 
   /** showState says above the drawing whether it is kept. @private */
-  showState(text) { this.#parts?.bar.says(text); }
+  showState() { this.#parts.bar.changed(); }
 
   /** setFocalPoint sets what the audience looks at; null: nothing. @private */
   setFocalPoint(at) { this.drawing.do(setFocalPoint(this.drawing.plan, at && [at.x, at.y]), this.#words.did.focal); }

@@ -8,14 +8,22 @@ import { isReadable } from "./readable.js";
 const most = 20_000_000; // bytes, of the server
 
 export class Files {
-  constructor(editor, board, notice) {
-    Object.assign(this, { editor, board, notice });
-    this.draft = new Draft(editor, board, {
-      stored: (is) => editor.showState(is ? editor.words.stored : editor.words.notStored), says: (text, ...choices) => this.says(text, ...choices),
+  state = undefined; // "stored" or "notStored", once one of them is so
+
+  constructor(editor) {
+    this.editor = editor;
+    this.notice = el("div", { className: "notice", role: "alert", hidden: true });
+    this.draft = new Draft(editor, {
+      stored: (is) => {
+        this.state = is ? "stored" : "notStored";
+        editor.showState();
+      },
+      says: (text, ...choices) => this.says(text, ...choices),
     });
-    this.input = el("input", { type: "file", accept: ".json,.csv,application/json,text/csv", hidden: true, "aria-label": editor.words.open, onchange: () => this.#chosen() });
-    notice.after(this.input);
+    this.input = el("input", { type: "file", accept: ".json,.csv,application/json,text/csv", onchange: () => this.#chosen() });
   }
+
+  get board() { return this.editor.board; }
 
   get isStored() { return this.draft.isStored; }
 

@@ -130,6 +130,71 @@ test("a copy of a draft that is open in another tab does not change the draft", 
   assert.deepEqual(await documents(second), ["new"]); // no page would ask for a draft of the copy
 });
 
+const leases = (page) => page.evaluate(async () => (await navigator.locks.query()).held.map((lock) => lock.name));
+
+test("other words, and a move in the page, leave the drawing, its steps and its draft", async () => {
+  const page = await openEditor(browser, url);
+  const editor = editorOf(page);
+  const isMine = () => until("the draft is stored from here", async () => (await leases(page)).length === 1 && editor.evaluate((e) => e.files.isStored));
+  await drawBlock(page, [-5, 0], [4, 4]);
+  await isMine();
+  const plan = await planOf(page);
+  const changes = {
+    words: (e) => { e.words = { undo: "Zurück", stored: "Gespeichert" }; },
+    moved: (e) => e.parentNode.append(e),
+    "back after a moment": async (e) => {
+      const parent = e.parentNode;
+      e.remove();
+      await undefined;
+      parent.append(e);
+    },
+    "back later, and kept again": async (e) => {
+      const parent = e.parentNode;
+      e.remove();
+      await navigator.locks.request("holdfast-plan-editor new", () => {}); // it is free
+      parent.append(e);
+      await e.keep("new");
+    },
+    "words while it is away": (e) => {
+      const parent = e.parentNode;
+      e.remove();
+      e.words = { stored: "Opgeslagen" };
+      parent.append(e);
+    },
+  };
+  for (const [name, change] of Object.entries(changes)) {
+    await editor.evaluate((e) => e.drawing.do({ ...e.drawing.plan, name: "Changed" }, "changed")); // is not stored yet
+    await editor.evaluate(change);
+    await isMine();
+    assert.equal(await editor.getByRole("alert").count(), 0, name);
+    await editor.evaluate((e) => e.undo());
+    assert.deepEqual(await planOf(page), plan, name);
+    assert.equal(await editor.evaluate((e) => e.drawing.history.undoName), "block of seats", name);
+    await isMine();
+  }
+  await editor.getByText("Opgeslagen").waitFor();
+  await drawBlock(page, [-5, 6], [4, 6]);
+  assert.equal(await seats(page), 60);
+  await isMine();
+
+  await page.evaluate(() => { globalThis.away = document.querySelector("holdfast-plan-editor"); away.remove(); });
+  const isFree = () => until("the lease is free", async () => (await leases(page)).length === 0);
+  await isFree();
+  const other = await page.context().newPage();
+  await other.goto(url);
+  await isReady(other);
+  await until("the draft is there", async () => (await seats(other)) === 60);
+  await drawBlock(other, [-5, 8], [4, 8]);
+  await isStored(other);
+  await other.close();
+  await isFree();
+  await page.evaluate(() => document.querySelector(".plan-editor").append(away)); // gets what the other tab has drawn, with a way back
+  await until("the draft is that of the other tab", async () => (await seats(page)) === 70);
+  await editor.getByRole("button", { name: "Back to the drawing before" }).click();
+  assert.equal(await seats(page), 60);
+  expectNoErrors(page);
+});
+
 test("a plan is saved as a file and opened from it; other formats are read by the server", async () => {
   const page = await openEditor(browser, url);
   const editor = editorOf(page);

@@ -12,7 +12,7 @@ const browser = await browse({ after, afterEach });
 const atPlaces = (letter, ...places) => places.map((n) => [n, "ABCDEFGHJKL".indexOf(letter)]);
 
 async function drawRows(clerk) {
-  await clerk.keys("b");
+  await clerk.keys("Escape", "b");
   await clerk.writeAll({ Rows: 10, "Seats in a row": 20 });
   await clerk.keys("Escape");
   await clerk.goTo(11.5, 0);
@@ -75,7 +75,7 @@ test("the cinema is drawn by the keyboard alone, and is that of the examples", a
   await clerk.takeByKeys(...atPlaces("F", 2, 4, 19, 21));
   await clerk.hit("Companion seat");
 
-  await clerk.keys("f"); // as the last: seats would be numbered for people who look at it
+  await clerk.keys("Escape", "f"); // as the last: seats would be numbered for people who look at it
   await clerk.writeAll({ x: 11.5, y: 7 });
   await clerk.reach("Draw");
   await clerk.keys("ArrowRight");
