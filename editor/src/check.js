@@ -249,8 +249,10 @@ class Checker {
 export const icons = ["bar", "entrance", "exit", "lift", "stairs", "toilet", "cloakroom", "food", "first-aid", "information"];
 
 // isViewURL reports whether a text is an https URL of a host, with nothing that HTML or SVG gives a meaning but &.
-const isViewURL = (text) => text.length <= limits.viewURLLength &&
-  /^https:\/\/[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?([/?#][!#-;=?-\[\]_a-z~]*)?$/.test(text);
+function isViewURL(text) {
+  const found = /^https:\/\/[A-Za-z0-9][A-Za-z0-9.-]*(?::([0-9]{1,5}))?(?:[/?#][!#-;=?-\[\]_a-z~]*)?$/.exec(text);
+  return found !== null && Number(found[1] ?? 0) <= 65_535 && text.length <= limits.viewURLLength;
+}
 
 const pathOf = (at) => (typeof at === "string" ? at : `${at[0]}.seats[${at[1]}]`);
 

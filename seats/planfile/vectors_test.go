@@ -249,7 +249,7 @@ func decorationCases() (all []vectorCase) {
 func viewURLs() []string {
 	urls := []string{
 		"https://", "https:///a", "https://:80/a", "https://a:/b", "https://a:80x/b", "https://a:123456/b",
-		"https://a:99999", "HTTPS://a", "https:/a",
+		"https://a:65535", "https://a:65536/b", "https://a:99999", "HTTPS://a", "https:/a",
 		"//a/b", "javascript:alert(1)", "https://user@a/b", "https://user:password@a/b", "https://a b/", "https://-a/",
 		"https://a_b/", "https://a.-/",
 		"https://a?b", "https://a#b", "https://a/b c", "https://a/b\n", "https://a\n", "https://é/a", "https://a/é",

@@ -3,6 +3,7 @@ package seating
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-dev/holdfast"
@@ -106,6 +107,6 @@ func isViewURL(text string) bool {
 }
 
 func isPort(text string) bool {
-	const most = len("65535")
-	return text != "" && len(text) <= most && strings.Trim(text, "0123456789") == ""
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil && len(text) <= len("65535")
 }

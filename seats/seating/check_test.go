@@ -229,7 +229,8 @@ var wrongPlans = []struct {
 func TestCheck_RefusesURLsOfViews(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
-		"https://", "https:///a", "https://:80/a", "https://a:/b", "https://a:80x/b", "https://a:123456/b", "HTTPS://a", "https:/a", "//a/b",
+		"https://", "https:///a", "https://:80/a", "https://a:/b", "https://a:80x/b", "https://a:65536/b", "https://a:123456/b",
+		"HTTPS://a", "https:/a", "//a/b",
 		"javascript:alert(1)", "data:image/png;base64,AA", "https://user@a/b", "https://user:password@a/b", "https://a b/", "https://-a/",
 		"https://a/b c", "https://a/b\n", "https://a/\"onload=x", "https://a/<b>", "https://é/a", "https://a/é", "https://a/\x7f", `https://a\b`,
 		"https://[::1]/a", " https://a/b", "https://a/" + strings.Repeat("b", 491),
