@@ -35,8 +35,9 @@ export class Form {
     return control;
   }
 
-  #shows(control, read, property = "value") {
+  #shows(control, read, property = "value", empty = "…") {
     this.follows(() => {
+      if (control.ariaInvalid === "true") return; // what the user typed stays, with the reason
       if (control.matches(":focus") && property === "value" && control.tagName !== "SELECT") return;
       const value = read();
       const isMixed = value === undefined;
@@ -44,16 +45,21 @@ export class Form {
         control.indeterminate = isMixed;
         control.checked = value === true;
       } else if (control.value !== String(value ?? "")) control.value = value ?? "";
-      if (property === "value" && control.tagName === "INPUT" && control.type !== "color" && control.type !== "range") control.placeholder = isMixed ? "…" : "";
+      if (property === "value" && control.tagName === "INPUT" && control.type !== "color" && control.type !== "range") control.placeholder = isMixed ? empty : "";
     });
   }
 
-  /** text calls write when the user has entered another text. A read that returns undefined stands for several values. */
-  text(label, read, write, { wide = true, ...properties } = {}) {
+  /**
+   * text calls write when the user has entered another text. A read that returns undefined stands for several values. help says what is
+   * accepted; problem(text) is why a text is not, or "".
+   */
+  text(label, read, write, { wide = true, help = "", problem, ...properties } = {}) {
     const control = this.#field(label, el("input", { type: "text", autocomplete: "off", ...properties }), wide);
+    const check = problem === undefined ? () => true : this.#checks(control, help, problem);
     let last;
     this.#shows(control, () => last = read());
     const commit = () => {
+      if (!check()) return;
       if (control.value !== String(last ?? "")) write(control.value);
       last = read();
     };
@@ -62,16 +68,34 @@ export class Form {
     return control;
   }
 
-  /** number calls write while the user changes a number, if it is within its bounds. */
-  number(label, read, write, { min, max, step = 1, wide = false } = {}) {
+  // #checks says under a field what it accepts, or why it does not accept what is in it. The function that it returns reports whether it does.
+  #checks(control, help, problem) {
+    const note = el("p", { id: `${control.id}-note`, className: "soft", textContent: help, role: "status" });
+    control.parentNode.append(note);
+    control.setAttribute("aria-describedby", note.id);
+    return () => {
+      const reason = problem(control.value);
+      control.ariaInvalid = String(reason !== "");
+      setText(note, reason || help);
+      note.className = reason === "" ? "soft" : "wrong";
+      return reason === "";
+    };
+  }
+
+  /**
+   * number calls write while the user changes a number, if it is within its bounds. A field that may have none shows the text empty then, and
+   * writes undefined.
+   */
+  number(label, read, write, { min, max, step = 1, wide = false, empty } = {}) {
     const control = this.#field(label, el("input", { type: "number", inputMode: "decimal", min, max, step }), wide);
     this.#shows(control, () => {
       const value = read();
       return typeof value === "number" ? Math.round(value * 1000) / 1000 : value;
-    });
+    }, "value", empty);
     control.addEventListener("input", () => {
       const value = control.valueAsNumber;
       if (Number.isFinite(value) && value >= (min ?? -Infinity) && value <= (max ?? Infinity)) write(value);
+      else if (empty !== undefined && control.value === "" && !control.validity.badInput) write(undefined);
     });
     control.addEventListener("blur", () => this.refresh());
     return control;

@@ -70,6 +70,7 @@ ul { list-style: none; padding: 0; }
 .field.wide { flex-basis: 100%; max-width: none; }
 .field label { font-size: 13px; color: var(--_soft); }
 .field input, .field select { width: 100%; }
+[aria-invalid="true"] { border-color: var(--_bad); }
 .field input[type="color"] { padding: 2px; }
 .check { display: flex; gap: 8px; align-items: center; }
 .check input { min-height: 0; width: 18px; height: 18px; margin: 0; flex: none; }

@@ -43,7 +43,10 @@ export class Toolbox {
     const tool = this.tools[name];
     this.board.cancel(); // a drag belongs to the tool that began it
     this.board.cursor = undefined;
-    if (this.drawing.tool !== tool) this.drawing.options.section = "";
+    if (this.drawing.tool !== tool) {
+      this.drawing.options.section = "";
+      this.tools.block.typed = {};
+    }
     if (name !== "select" && name !== "pan" && name !== "picture") this.drawing.select([]); // the form is that of the next thing
     this.drawing.setTool(tool);
     this.board.setCursor();

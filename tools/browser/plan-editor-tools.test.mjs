@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, afterEach, test } from "node:test";
-import { Holdfast, browse, expectNoErrors, screenshot, until } from "./harness.mjs";
+import { Holdfast, accessible, browse, expectNoErrors, screenshot, until } from "./harness.mjs";
 import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
 
 const holdfast = await Holdfast.start({ after });
@@ -52,6 +52,63 @@ test("a block takes on its numbers while they are typed, and is one step of the 
   assert.equal(await editor.getByLabel("Rows are named").inputValue(), "doubled");
   await editor.getByRole("button", { name: "Undo" }).click();
   assert.deepEqual((await planOf(page)).sections, []);
+  expectNoErrors(page);
+});
+
+test("rows and seats that are typed before a block is drawn stay as typed, by a click and by a drag", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  const sizes = async () => (await planOf(page)).sections.map((s) => [s.rows.length, s.rows[0].seats.length]);
+  await choose(page, "Block of seats");
+  await editor.getByLabel("Rows", { exact: true }).fill("3");
+  await editor.getByLabel("From seat to seat").fill("0.5");
+  await drag(page, [4, 4], [0, 0]); // three rows, and as many seats as there is room for
+  assert.deepEqual(await sizes(), [[3, 9]]);
+  const first = (await planOf(page)).sections[0].rows[0].seats[0];
+  assert.deepEqual([first.x, first.y], [0, 2]); // up and to the left from where the drag began
+  await choose(page, "Block of seats");
+  assert.equal(await editor.getByLabel("Rows", { exact: true }).inputValue(), "3");
+  await editor.getByLabel("Seats in a row").fill("7");
+  await drag(page, [6, 0], [7, 1]);
+  await click(page, [0, 8]);
+  assert.deepEqual(await sizes(), [[3, 9], [3, 7], [3, 7]]);
+  assert.deepEqual((await planOf(page)).sections[2].rows[0].seats.map((s) => s.x), [-1.5, -1, -0.5, 0, 0.5, 1, 1.5]);
+  await choose(page, "Block of seats");
+  await editor.getByLabel("Rows", { exact: true }).fill("");
+  await drag(page, [6, 5], [7, 9]); // grows again
+  await choose(page, "Select");
+  await choose(page, "Block of seats"); // what was typed is gone with the tool
+  assert.equal(await editor.getByLabel("Seats in a row").inputValue(), "");
+  await drag(page, [-8, 0], [-4, 1]);
+  assert.deepEqual((await sizes()).slice(3), [[5, 7], [2, 9]]);
+  expectNoErrors(page);
+});
+
+test("the field of aisles says what it accepts, and why it does not accept a text", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  const aisles = editor.getByLabel("Aisle after");
+  const enter = async (text) => {
+    await aisles.fill(text);
+    await aisles.press("Enter");
+    return [await aisles.getAttribute("aria-invalid"), await aisles.evaluate((e) => e.getRootNode().getElementById(e.getAttribute("aria-describedby")).textContent)];
+  };
+  assert.match(await aisles.evaluate((e) => e.getRootNode().getElementById(e.getAttribute("aria-describedby")).textContent), /0\.5 is its middle/);
+  const rows = async () => (await planOf(page)).sections[0].rows.map((r) => r.seats.indexOf(null));
+  assert.equal((await enter("0.5"))[0], "false");
+  assert.deepEqual(await rows(), [5, 5, 5, 5]);
+  for (const [text, wrong] of [["0,5", "0"], ["10", "10"], ["2.5", "2.5"], ["3, middle", "middle"], ["-1", "-1"]]) {
+    const [isInvalid, reason] = await enter(text);
+    assert.deepEqual([isInvalid, reason.startsWith(`“${wrong}” makes no aisle.`)], ["true", true], text);
+    assert.equal(await aisles.inputValue(), text);
+  }
+  assert.deepEqual(await rows(), [5, 5, 5, 5]);
+  await accessible(page);
+  assert.deepEqual([(await enter("3; 7"))[0], await rows()], ["false", [3, 3, 3, 3]]);
+  assert.equal((await enter(""))[0], "false");
+  assert.deepEqual(await rows(), [-1, -1, -1, -1]);
   expectNoErrors(page);
 });
 

@@ -3,7 +3,7 @@
 import { Form, button } from "../fields.js";
 import { sectionByKey } from "../plan.js";
 import { blocksForm } from "./blocks.js";
-import { withSeatsOfRows } from "../tools/rows.js";
+import { rowsOf, withSeatsOfRows } from "../tools/rows.js";
 import { numberingForm, usual } from "./numbering.js";
 
 /** toolForms are those of the tool in use. */
@@ -42,8 +42,12 @@ function newRowsForm(context, tool) {
   form.choice(words.section, sections, () => drawing.section?.key ?? "", (section) => drawing.set({ section }));
   addCategory(form, context);
   if (tool.name === "block") {
-    form.number(words.rows, () => tool.shape.rows, (rows) => Object.assign(tool.shape, { rows }), { min: 1, max: 500 });
-    form.number(words.seatsPerRow, () => tool.shape.seats, (seats) => Object.assign(tool.shape, { seats }), { min: 1, max: 500 });
+    for (const [label, name] of [[words.rows, "rows"], [words.seatsPerRow, "seats"]]) {
+      form.number(label, () => tool.typed[name], (n) => {
+        if (n === undefined) delete tool.typed[name];
+        else tool.typed[name] = Math.floor(n);
+      }, { min: 1, max: 500, empty: String(tool.shape[name]) });
+    }
   }
   if (tool.name === "table") addTable(form, words, () => tool.shape, (changes) => {
     Object.assign(tool.shape, changes);
@@ -91,7 +95,12 @@ function drawnForms(context) {
     if (last.name === "block") form.number(words.rowSpacing, () => rows.last.shape.rowSpacing, (rowSpacing) => set({ rowSpacing }), { min: 0.1, max: 100, step: 0.05 });
     form.range(words.curvature, () => rows.last.shape.bend ?? 0, (bend) => set({ bend }), { min: -150, max: 150, step: 1 });
     if (last.name === "block") {
-      form.text(words.aisles, () => rows.last.shape.aisles.join(", "), (text) => set({ aisles: numbersOf(text) }), { inputMode: "decimal" });
+      form.text(words.aisles, () => rows.last.shape.aisles.join(", "), (text) => set({ aisles: listOf(text).map(Number) }), {
+        inputMode: "decimal", help: words.aislesHelp, problem: (text) => {
+          const wrong = listOf(text).find((one) => !isAisle(rows.last.shape, Number(one)));
+          return wrong === undefined ? "" : words.noAisle(wrong);
+        },
+      });
       form.number(words.aisle, () => rows.last.shape.aisle ?? rows.last.shape.spacing, (aisle) => set({ aisle }), { min: 0, max: 100, step: 0.05 });
       form.number(words.fan, () => rows.last.shape.fan, (fan) => set({ fan }), { min: -120, max: 120 });
       form.number(words.skew, () => rows.last.shape.skew, (skew) => set({ skew }), { min: -50, max: 50, step: 0.1 });
@@ -114,7 +123,10 @@ function drawnForms(context) {
   } })];
 }
 
-const numbersOf = (text) => text.split(/[,;\s]+/).map(Number).filter((n) => n > 0);
+const listOf = (text) => text.split(/[,;\s]+/).filter(Boolean);
+
+// isAisle reports whether a number is after a seat of a row of a block, or a part of one, and so makes an aisle there.
+const isAisle = (shape, n) => n > 0 && (n < 1 || Number.isInteger(n)) && rowsOf({ ...shape, aisles: [n] }).some((row) => row.includes(null));
 
 function iconForm({ drawing, words }) {
   const form = new Form().heading(words.toolNames.icon);

@@ -145,6 +145,7 @@ export class BlockTool {
   name = "block";
   cursor = "crosshair";
   shape = { rows: 8, seats: 12, bend: 0, skew: 0, fan: 0, rotation: 0, aisles: [] };
+  typed = {}; // {rows, seats}: kept by drags
   #from = undefined;
 
   constructor(board, drawing, words, rows) {
@@ -155,16 +156,17 @@ export class BlockTool {
 
   #sized(shape) {
     const { spacing, rowSpacing } = this.drawing.options;
-    return { ...this.shape, spacing, rowSpacing, ...shape };
+    return { ...this.shape, ...this.typed, spacing, rowSpacing, ...shape };
   }
 
   start(at) { this.#from = this.drawing.snap(at); }
 
-  // #dragged is the block between two corners.
+  // #dragged is the block between two corners. Numbers that were typed stay: the drag says on which side of its beginning the block is.
   #dragged(at) {
     const [from, to] = [this.#from, this.drawing.snap(at)];
     const { spacing, rowSpacing } = this.drawing.options;
-    const [seats, rows] = [Math.round(Math.abs(to.x - from.x) / spacing) + 1, Math.round(Math.abs(to.y - from.y) / rowSpacing) + 1].map((n) => Math.min(500, n));
+    const between = (a, b, apart) => Math.min(500, Math.round(Math.abs(b - a) / apart) + 1);
+    const { rows = between(from.y, to.y, rowSpacing), seats = between(from.x, to.x, spacing) } = this.typed;
     const left = to.x < from.x ? from.x - (seats - 1) * spacing : from.x;
     const top = to.y < from.y ? from.y - (rows - 1) * rowSpacing : from.y;
     return this.#sized({ rows, seats, bend: 0, skew: 0, fan: 0, rotation: 0, aisles: [], at: [left + ((seats - 1) * spacing) / 2, top] });
@@ -185,11 +187,27 @@ export class BlockTool {
     this.rows.draw("block", rowsOf, shape);
   }
 
-  click(at) { this.drawing.select([]); this.board.cursor = this.drawing.snap(at); this.board.draw(); }
+  get #isTyped() { return this.typed.rows !== undefined && this.typed.seats !== undefined; }
+
+  hover(at) {
+    const { x, y } = this.drawing.snap(at);
+    this.board.preview = this.#isTyped ? rowsOf(this.#sized({ at: [x, y] })).flat() : [];
+    this.board.draw();
+  }
+
+  click(at) {
+    const cursor = this.drawing.snap(at);
+    if (this.#isTyped) return this.enter(cursor);
+    this.drawing.select([]);
+    this.board.cursor = cursor;
+    return this.board.draw();
+  }
 
   /** enter places a block with the panel's numbers: the middle of its front row is at the cross. */
   enter(cursor) {
-    if (cursor !== undefined) this.rows.draw("block", rowsOf, this.#sized({ at: [cursor.x, cursor.y] }));
+    if (cursor === undefined) return;
+    this.board.preview = [];
+    this.rows.draw("block", rowsOf, this.#sized({ at: [cursor.x, cursor.y] }));
   }
 
   cancel() {
