@@ -1,5 +1,5 @@
-// A clerk who draws halls in the plan editor: with real events of mouse, keyboard and touch screen alone. Controls are found by their labels, as a
-// person finds them, and places of the plan by the camera.
+// A clerk who draws halls in the plan editor: with real events of mouse, keyboard and touch screen alone, but for colours, which are chosen in a
+// window of the browser's own. Controls are found by their labels, as a person finds them, and places of the plan by the camera.
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -101,6 +101,14 @@ export class Clerk {
     this.fields++;
     await this.#keyboard.type(name);
     await this.#keyboard.press("Enter");
+  }
+
+  /** colors gives categories their colours. */
+  async colors(categories) {
+    for (const { name, color } of categories) {
+      this.fields++;
+      await this.#field("input", `Colour: ${name}`, 0).fill(color);
+    }
   }
 
   // -- the mouse
@@ -240,8 +248,8 @@ export async function stored(holdfast, name) {
 }
 
 /**
- * assertSameHall compares a plan that was drawn with an example: all but keys and IDs, which the editor makes of names, colours, and gaps at the ends of
- * rows, which say nothing. Seats may be `near` apart, in metres.
+ * assertSameHall compares a plan that was drawn with an example: all but keys and IDs, which the editor makes of names, and gaps at the ends of rows,
+ * which say nothing. Seats may be `near` apart, in metres.
  */
 export function assertSameHall(plan, wanted, near) {
   const [drawn, hall] = [plain(plan), plain(wanted)];
@@ -279,7 +287,7 @@ function plain(plan) {
   const named = (part) => ({ ...part, category: nameOf.get(part.category) });
   const trimmed = (seats) => seats.slice(seats.findIndex(Boolean), seats.findLastIndex(Boolean) + 1);
   return {
-    name, focalPoint, categories: categories.map((c) => c.name),
+    name, focalPoint, categories: categories.map((c) => [c.name, c.color]),
     sections: sections.map(({ key, rows, outline, ...section }) => named({
       ...section, outline: outline && fromCorner(outline),
       rows: rows?.map(({ key: _, ...row }) => named({ ...row, seats: trimmed(row.seats).map((seat) => seat && { ...named(seat), id: "" }) })),

@@ -156,6 +156,7 @@ test("the arena is drawn with the mouse and by touch, and is that of the example
   await clerk.tab("Plan");
   await clerk.typeAll({ "Name of the plan": hall.name, "Category 1": hall.categories[0].name });
   for (const { name } of hall.categories.slice(1)) await clerk.newCategory(name);
+  await clerk.colors(hall.categories);
   await clerk.tab("Draw");
   for (let i = 0; i < 3; i++) await clerk.press("Zoom out");
   await clerk.tool("Best view");

@@ -52,6 +52,7 @@ test("the cinema is drawn by the keyboard alone, and is that of the examples", a
     await page.keyboard.type(name);
     await page.keyboard.press("Enter");
   }
+  await clerk.colors(example("cinema").categories);
   await clerk.reach("Plan");
   await clerk.keys("ArrowLeft");
   await drawRows(clerk);

@@ -93,6 +93,7 @@ test("the theatre is drawn with the mouse, and is that of the examples", async (
   await clerk.tab("Plan");
   await clerk.typeAll({ "Name of the plan": hall.name, "Category 1": "Premium" });
   for (const { name } of hall.categories.slice(1)) await clerk.newCategory(name);
+  await clerk.colors(hall.categories);
   await clerk.tab("Draw");
   await clerk.press("Zoom out");
   await drawTier(clerk, {
