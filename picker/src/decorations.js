@@ -37,7 +37,7 @@ export function drawShape(c, { kind, outline }, { x, y, ratio, colors }) {
     c.fill();
     c.globalAlpha = 1;
   }
-  Object.assign(c, { strokeStyle: kind === "area" ? colors.line : colors.soft, lineWidth: (kind === "wall" ? 3 : 1.5) * ratio, lineJoin: "round", lineCap: "round" });
+  Object.assign(c, { strokeStyle: colors.soft, lineWidth: (kind === "wall" ? 3 : 1.5) * ratio, lineJoin: "round", lineCap: "round" });
   c.stroke();
   c.restore();
 }

@@ -232,7 +232,7 @@ export class Painter {
     let isFree = true;
     const covers = (section) => { if (this.isShown(section)) isFree = false; };
     hall.grid.each(x0 - by, y0 - by, x1 + by, y1 + by, (i) => covers(hall.section(i)));
-    if (rowLabelSize(this, layer) > 0) rows.grid?.each(x0 - by, y0 - by, x1 + by, y1 + by, (n) => covers(rows.labels[n].section));
+    if (rowLabelSize(this, layer) > 0) rows.grid.each(x0 - by, y0 - by, x1 + by, y1 + by, (n) => covers(rows.labels[n].section));
     return isFree;
   }
 
@@ -321,7 +321,7 @@ export class Painter {
     c.font = `${size}px ${this.colors.font}`;
     const { labels, grid } = this.rowLabels;
     const reach = this.hall.spacing * 2;
-    grid?.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (n) => {
+    grid.each(area.x0 - reach, area.y0 - reach, area.x1 + reach, area.y1 + reach, (n) => {
       if (this.isShown(labels[n].section)) c.fillText(labels[n].text, x(grid.x[n]), y(grid.y[n]), reach * layer.scale * 0.46);
     });
   }

@@ -14,23 +14,21 @@ export function rowLabelSize({ hall, ratio }, { scale }) {
   return apart < from * ratio ? 0 : Math.max(0.42 * apart, least * ratio);
 }
 
-/** rowLabels are at both ends of each row, outside, where no seat is. */
+/** rowLabels are at both ends of each row, outside, and in the middle of a table, where no seat is. */
 export function rowLabels(hall) {
-  const [xs, ys, labels] = [[], [], []];
+  const labels = [];
   for (const row of hall.rows) {
-    if (row.adjacency === "ALL" || row.end === row.first) continue;
+    const { first, end, label, section } = row;
+    const isTable = row.adjacency === "ALL";
     const put = (i, j) => {
       const far = Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]);
-      const f = far > 0 ? hall.spacing / far : 0;
+      const f = isTable ? -0.5 : far > 0 ? hall.spacing / far : 0;
       const [x, y] = [hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f), hall.y[i] + (hall.y[i] - hall.y[j]) * f];
       if (hall.grid.nearest(x, y, 0.95 * hall.spacing) >= 0) return;
-      xs.push(x);
-      ys.push(y);
-      labels.push({ text: rowName(row.label), section: row.section });
+      labels.push({ x, y, text: isTable ? label.split(" ").at(-1) : rowName(label), section });
     };
-    put(row.first, Math.min(row.first + 1, row.end - 1));
-    if (row.end - row.first > 1) put(row.end - 1, row.end - 2);
+    if (end > first) put(first, isTable ? (first + end) >> 1 : Math.min(first + 1, end - 1));
+    if (!isTable && end - first > 1) put(end - 1, end - 2);
   }
-  if (labels.length === 0) return { labels };
-  return { labels, grid: new Grid(Float64Array.from(xs), Float64Array.from(ys), hall.box, hall.spacing * 8) };
+  return { labels, grid: new Grid(Float64Array.from(labels, (l) => l.x), Float64Array.from(labels, (l) => l.y), hall.box, hall.spacing * 8) };
 }

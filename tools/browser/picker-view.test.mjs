@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { captionOf, nameOf } from "../../picker/src/captions.js";
+import { drawShape } from "../../picker/src/decorations.js";
 import { Hall } from "../../picker/src/hall.js";
 import { rowLabels } from "../../picker/src/rows.js";
 import { accessible, expectNoErrors, screenshot, until } from "./harness.mjs";
@@ -170,6 +171,32 @@ test("labels of rows are at their ends and on no seat, from the zoom at which a 
     labels.forEach((_, n) => assert.equal(hall.grid.nearest(grid.x[n], grid.y[n], 0.9 * hall.spacing), -1, `${plan}: a label is on a seat`));
   }
   expectNoErrors(page);
+});
+
+test("the number of a table is in its middle", async () => {
+  const seat = (id, [x, y]) => ({ id, label: id, x, y });
+  const table = (label, places) => {
+    const key = label.replace(" ", "-");
+    return { key, label, adjacency: "ALL", seats: places.map((at, i) => seat(`${key}-${i}`, at)) };
+  };
+  const angles = Array.from({ length: 8 }, (_, i) => (i * Math.PI) / 4);
+  const round = (cx) => angles.map((a) => [cx + 1.3 * Math.sin(a), -1.3 * Math.cos(a)]);
+  const long = [[17, -1], [18, -1], [19, -1], [20, 0], [19, 1], [18, 1], [17, 1], [16, 0]];
+  const rows = [table("Table 12", round(0)), table("Table B", round(8)), table("Long 3", long)];
+  const hall = await hallOf({ name: "Tables", categories: [{ key: "c", name: "C" }], sections: [{ key: "s", name: "S", category: "c", rows }] });
+  const { labels, grid } = rowLabels(hall);
+  const written = labels.map(({ text }, n) => `${text} at ${Math.round(grid.x[n])}`);
+  assert.deepEqual(written, ["12 at 0", "B at 8", "3 at 18"]);
+  assert.ok(grid.y.every((y) => Math.abs(y) < 0.01));
+});
+
+test("the outline of a pillar stands out from the floor of a section", () => {
+  const colors = { line: "#d1d5db", soft: "#4b5563", ink: "#111827" };
+  const strokes = [];
+  const nothing = () => {};
+  const c = { save: nothing, beginPath: nothing, lineTo: nothing, closePath: nothing, fill: nothing, restore: nothing, stroke() { strokes.push(c.strokeStyle); } };
+  drawShape(c, { kind: "area", outline: [0, 0, 1, 0, 1, 1] }, { x: (v) => v, y: (v) => v, ratio: 1, colors });
+  assert.deepEqual(strokes, [colors.soft]);
 });
 
 test("the names of sections lie on no seat, label of a row or edge, where seats are drawn at a slant too", async () => {
