@@ -17,7 +17,8 @@ const usualView = 900; // pixels that 30 seats take in an empty plan
 
 /**
  * Board shows a drawing and passes what the pointer does to its tool, which may have `down(at)`, `drag(at)`, `up(at)`, `click(at)`,
- * `hover(at)`, `cancel()` and `draw(pen)`. `at` has `x` and `y` in the plan, `px` and `py` on the screen, `shift`, `alt` and `isTouch`.
+ * `hover(at)`, `cancel()` and `draw(pen)`, and a `mover`, the tool that moves what is selected. `at` has `x` and `y` in the plan, `px`
+ * and `py` on the screen, `shift`, `alt` and `isTouch`.
  */
 export class Board {
   camera = new Camera();
@@ -30,6 +31,7 @@ export class Board {
   #moving = 0;
   #pointers = new Map();
   #press = undefined;
+  #dragger = undefined; // the mover of the tool, while it has a drag
   #isPanning = false;
   #hasSpace = false;
   #plan = undefined;
@@ -65,6 +67,7 @@ export class Board {
   }
 
   get tool() { return this.drawing.tool; }
+  get #inUse() { return this.#dragger ?? this.tool; }
   get isDragging() { return this.#press?.isDrag === true; }
 
   setColors(colors) {
@@ -149,7 +152,7 @@ export class Board {
     this.#ghost?.draw(pen);
     if (this.#ghost === undefined) pen.rings(this.selected);
     pen.dots(this.preview);
-    this.tool?.draw?.(pen);
+    this.#inUse?.draw?.(pen);
     if (this.cursor !== undefined && this.node.matches(":focus")) pen.cross(this.cursor);
     pen.end();
   }
@@ -305,9 +308,10 @@ export class Board {
     }
     if (!p.isDrag) {
       p.isDrag = true;
-      this.tool?.start?.({ ...p, shift: at.shift, alt: at.alt });
+      this.#dragger = this.drawing.selection.has(this.hall.ids[this.seatAt(p)]) ? this.tool?.mover : undefined;
+      this.#inUse?.start?.({ ...p, shift: at.shift, alt: at.alt });
     }
-    return this.tool?.drag?.(at, p);
+    return this.#inUse?.drag?.(at, p);
   }
 
   #up(event) {
@@ -316,15 +320,18 @@ export class Board {
     const p = this.#press;
     this.#press = undefined;
     if (p === undefined || this.#isPanning) return;
-    if (event.type !== "pointerup") this.tool?.cancel?.();
-    else if (p.isDrag) this.tool?.drop?.(at, p);
-    else this.tool?.click?.(at);
+    const tool = this.#inUse;
+    this.#dragger = undefined;
+    if (event.type !== "pointerup") tool?.cancel?.();
+    else if (p.isDrag) tool?.drop?.(at, p);
+    else tool?.click?.(at);
   }
 
   /** cancel ends a drag without a change. */
   cancel() {
     this.#press = undefined;
-    this.tool?.cancel?.();
+    this.#inUse?.cancel?.();
+    this.#dragger = undefined;
     this.draw();
   }
 

@@ -66,9 +66,11 @@ export class Toolbox {
       drawing.do(addDecoration(drawing.plan, added), words.did[name], { select: [decorationRef(drawing.plan.decorations.length)] });
       if (then !== undefined) this.chooseKeeping(then);
     };
+    const select = new SelectTool(...common);
+    const withMover = (tool) => Object.assign(tool, { mover: select }); // no block is drawn on the last one: a drag there moves it
     return {
-      select: new SelectTool(...common), pan: new PanTool(words),
-      block: new BlockTool(...common, rows), row: new RowTool(...common, rows), table: new TableTool(...common, rows),
+      select, pan: new PanTool(words),
+      block: withMover(new BlockTool(...common, rows)), row: withMover(new RowTool(...common, rows)), table: withMover(new TableTool(...common, rows)),
       curve: points({
         name: "curve", least: 2, isClosed: false, preview: curve,
         finish: (given) => rows.draw("curve", ({ points: line, spacing }) => [alongCurve(line, { spacing })], { points: given, spacing: drawing.options.spacing }),

@@ -21,11 +21,11 @@ export const words = {
     stage: "Stage", room: "Pillar or room", wall: "Wall", text: "Text", icon: "Symbol", focal: "Best view", picture: "Floor plan picture",
   },
   hints: {
-    select: "Click a seat, or drag a rectangle around seats. Shift adds to the selection, a double click takes the row. Drag what is selected to move it.",
+    select: "Click a seat, or drag a rectangle around seats. Shift adds to the selection. A double click takes the row; between rows, the section. Drag what is selected to move it.",
     selected: "Drag to move. Arrow keys move by one step of the grid. Drag the round handle to turn. Delete removes. Escape ends the selection.",
     pan: "Drag to move the view. The wheel zooms. With other tools: hold the space bar and drag.",
     block: "Drag from one corner of the block to the other. Rows and seats that you type in the panel stay as typed: with both of them, a click places the block.",
-    drawn: "Set its numbers in the panel, or draw the next one.",
+    drawn: "Set its numbers in the panel, drag it, or draw the next one.",
     row: "Drag from the first seat of the row to the last.",
     curve: "Click points along the row. A double click or Enter ends it.",
     table: "Click where the middle of the table is.",

@@ -135,6 +135,7 @@ test("another tool in the middle of a drag ends the drag without a change", asyn
   const drawn = await planOf(page);
   for (const key of ["b", "x", "s", "t"]) { // a block begins with a drag, the others are placed where a press ends
     await page.keyboard.press("v");
+    await page.keyboard.press("Control+a");
     await page.mouse.move(...await at(page, 0, 0));
     await page.mouse.down();
     await page.mouse.move(...await at(page, 2, 8), { steps: 4 });

@@ -5,6 +5,7 @@ import { addBlocks, added } from "../edit.js";
 import { Form, button } from "../fields.js";
 import { successor } from "../plan.js";
 import { fan, ring } from "../shapes.js";
+import { boxOfSelection } from "../things.js";
 
 let drawn = 0;
 
@@ -12,7 +13,7 @@ let drawn = 0;
 const standard = { shape: "fan", blocks: 3, rows: 10, radius: 10, radiusY: 8, angle: 90, rotation: 0, aisle: 2, name: undefined };
 
 export function blocksForm(context) {
-  const { drawing, words } = context;
+  const { drawing, words, board } = context;
   const now = context.blocks ??= { ...standard, name: words.blockName(1) };
   const canChange = () => now.last !== undefined && now.last.plan === drawing.plan;
   const build = () => {
@@ -20,6 +21,7 @@ export function blocksForm(context) {
     const next = addBlocks(base, layOut(now, drawing), { name: now.name, category: drawing.category, floor: drawing.floor || undefined });
     now.last = { base, merge, plan: next };
     drawing.do(next, words.did.blocks, { select: added(base, next), merge });
+    board.show(boxOfSelection(board));
   };
   const set = (changes) => {
     Object.assign(now, changes);

@@ -10,6 +10,8 @@ import { sectionForm } from "./things.js";
 export class PlanTab {
   #open = undefined; // key of the section whose properties are shown
   #sectionForm = undefined;
+  #categoryItems = [];
+  #sectionItems = [];
 
   constructor(context) {
     this.context = context;
@@ -52,19 +54,33 @@ export class PlanTab {
   }
 
   #showCategories() {
+    const { categories } = this.context.drawing.plan;
+    const count = capacityOf(this.context.drawing.plan).categories;
+    this.#categoryItems = showItems(this.categories, this.#categoryItems, categories, (i) => this.#categoryItem(i), (c) => count.get(c.key));
+  }
+
+  #categoryItem(i) {
     const { drawing, words } = this.context;
-    const { plan } = drawing;
-    const count = capacityOf(plan).categories;
-    keepFocus(this.categories, () => this.categories.replaceChildren(...plan.categories.map((c, i) => {
-      const change = (changes) => drawing.do(setCategory(drawing.plan, c.key, changes), words.did.category);
-      const others = plan.categories.filter((o) => o !== c);
-      return el("li", {},
-        el("input", { type: "color", value: c.color ?? palette[i % palette.length], "aria-label": `${words.color}: ${c.name}`, onchange: (e) => change({ color: e.target.value }) }),
-        el("input", { type: "text", value: c.name, maxLength: 200, "aria-label": `${words.category} ${i + 1}`, onchange: (e) => this.#renameCategory(c, i, e.target.value.trim()) }),
-        el("span", { className: "number soft", textContent: (count.get(c.key) ?? 0).toLocaleString("en") }),
-        button("↑", () => drawing.do(moveCategory(drawing.plan, c.key, i - 1), words.did.category), { "aria-label": words.better(c.name), disabled: i === 0 }),
-        button("×", () => drawing.do(removeCategory(drawing.plan, c.key, others[0].key), words.did.category), { "aria-label": words.remove(c.name), disabled: others.length === 0 }));
-    })));
+    const category = () => drawing.plan.categories[i];
+    const change = (changes) => drawing.do(setCategory(drawing.plan, category().key, changes), words.did.category);
+    const color = el("input", { type: "color", onchange: () => change({ color: color.value }) });
+    const name = el("input", {
+      type: "text", maxLength: 200, "aria-label": `${words.category} ${i + 1}`, onchange: () => this.#renameCategory(category(), i, name.value.trim()),
+    });
+    const number = el("span", { className: "number soft" });
+    const up = button("↑", () => drawing.do(moveCategory(drawing.plan, category().key, i - 1), words.did.category), { disabled: i === 0 });
+    const remove = button("×", () => {
+      const [into] = drawing.plan.categories.filter((c) => c !== category());
+      drawing.do(removeCategory(drawing.plan, category().key, into.key), words.did.category);
+    });
+    const show = (c, seats = 0) => {
+      if (name.value !== c.name) name.value = c.name;
+      color.value = c.color ?? palette[i % palette.length];
+      number.textContent = seats.toLocaleString("en");
+      remove.disabled = drawing.plan.categories.length === 1;
+      for (const [node, label] of [[color, `${words.color}: ${c.name}`], [up, words.better(c.name)], [remove, words.remove(c.name)]]) node.setAttribute("aria-label", label);
+    };
+    return { node: el("li", {}, color, name, number, up, remove), show };
   }
 
   // #renameCategory gives a category that is new a key of its name, too.
@@ -79,22 +95,35 @@ export class PlanTab {
   }
 
   #showSections() {
-    const { drawing, words, board, toolbox } = this.context;
-    const { plan } = drawing;
-    const count = capacityOf(plan).sections;
-    if (!plan.sections.some((s) => s.key === this.#open)) this.#showDetails(undefined);
-    keepFocus(this.sections, () => this.sections.replaceChildren(...plan.sections.map((s, i) => el("li", {},
-      el("button", {
-        type: "button", className: "name", "aria-label": words.selectAllOf(s.name), textContent: s.name, onclick: () => {
-          this.#showDetails(s.key);
-          toolbox.chooseKeeping("select");
-          drawing.select(s.rows ? partsOf(plan, new Set([sectionRef(s.key)])).seats : [sectionRef(s.key)]);
-          const section = board.hall.sectionByKey.get(s.key);
-          if (section !== undefined) board.show(section.box);
-        },
-      }),
-      el("span", { className: "number soft", textContent: (count.get(s.key) ?? 0).toLocaleString("en") }),
-      button("↑", () => drawing.do(moveSection(drawing.plan, s.key, i - 1), words.did.section), { "aria-label": words.earlier(s.name), disabled: i === 0 })))));
+    const { sections } = this.context.drawing.plan;
+    const count = capacityOf(this.context.drawing.plan).sections;
+    if (!sections.some((s) => s.key === this.#open)) this.#showDetails(undefined);
+    this.#sectionItems = showItems(this.sections, this.#sectionItems, sections, (i) => this.#sectionItem(i), (s) => count.get(s.key));
+  }
+
+  #sectionItem(i) {
+    const { drawing, words } = this.context;
+    const section = () => drawing.plan.sections[i];
+    const name = button("", () => this.#choose(section()), { className: "name" });
+    const number = el("span", { className: "number soft" });
+    const up = button("↑", () => drawing.do(moveSection(drawing.plan, section().key, i - 1), words.did.section), { disabled: i === 0 });
+    const show = (s, seats = 0) => {
+      name.textContent = s.name;
+      number.textContent = seats.toLocaleString("en");
+      name.setAttribute("aria-label", words.selectAllOf(s.name));
+      up.setAttribute("aria-label", words.earlier(s.name));
+    };
+    return { node: el("li", {}, name, number, up), show };
+  }
+
+  // #choose selects a section, and shows its properties.
+  #choose({ key, rows }) {
+    const { drawing, board, toolbox } = this.context;
+    this.#showDetails(key);
+    toolbox.chooseKeeping("select");
+    drawing.select(rows ? partsOf(drawing.plan, new Set([sectionRef(key)])).seats : [sectionRef(key)]);
+    const section = board.hall.sectionByKey.get(key);
+    if (section !== undefined) board.show(section.box);
   }
 
   #showDetails(key) {
@@ -105,13 +134,16 @@ export class PlanTab {
   }
 }
 
-// keepFocus gives the focus back to the control with the same name in a list that is replaced.
-function keepFocus(list, work) {
+// showItems shows a list of other values. As many items as before stay in place: what is pressed while a field is being left is still there,
+// and gets the focus or the click.
+function showItems(list, items, values, make, count) {
   const active = list.getRootNode().activeElement;
   const label = list.contains(active) ? active.getAttribute("aria-label") : undefined;
-  work();
-  if (label === undefined) return;
+  const shown = values.map((_, i) => items[i] ?? make(i));
+  shown.forEach(({ show }, i) => show(values[i], count(values[i])));
+  if (shown.length !== items.length) list.replaceChildren(...shown.map(({ node }) => node));
+  if (label === undefined) return shown;
   const same = [...list.querySelectorAll("[aria-label]")].find((node) => node.getAttribute("aria-label") === label);
   (same ?? list.querySelector("input, button"))?.focus();
+  return shown;
 }
-

@@ -64,9 +64,9 @@ export class Rows {
 
   /** change gives what is selected other numbers. */
   change({ shape = {}, section = {}, numbering, category, adjacency }, isStep = false) {
-    const { last } = this;
+    const { drawing, last } = this;
     if (last === undefined) return;
-    const { plan } = this.drawing;
+    const { plan } = drawing;
     const ofSection = last.isNew && category !== undefined ? { category, ...section } : section;
     const next = {
       ...last, shape: { ...last.shape, ...shape }, numbering: numbering ?? last.numbering, category: category ?? last.category, adjacency: adjacency ?? last.adjacency,
@@ -75,7 +75,8 @@ export class Rows {
     else if (isStep) next.merge = newMerge();
     if (next.hasSection) next.base = setSection(next.base, last.key, ofSection);
     else next.section = { ...last.section, ...ofSection };
-    this.#build(next);
+    const key = this.#build(next);
+    if (drawing.options.section === last.key) drawing.set({ section: key }); // a name gives it another key
   }
 
   #build({ base, hasSection, section, ...made }) {

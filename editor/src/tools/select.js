@@ -74,7 +74,15 @@ export class SelectTool {
 
   doubleClick(at) {
     const ref = this.#refAt(at);
-    if (ref !== undefined) this.drawing.select([...at.shift ? this.drawing.selection : [], ...this.#rowOf(ref)]);
+    const found = ref === undefined ? this.#sectionAt(at) : this.#rowOf(ref);
+    if (found.length > 0) this.drawing.select([...at.shift ? this.drawing.selection : [], ...found]);
+  }
+
+  // #sectionAt are the seats of the section on whose floor a place is.
+  #sectionAt(at) {
+    const { board } = this;
+    const section = board.hall.sectionAt(at.x, at.y, (s) => board.painter.isShown(s));
+    return section === undefined ? [] : board.hall.ids.slice(section.first, section.end);
   }
 
   #rowOf(ref) { return rowOf(this.drawing.plan, ref)?.seats.filter(Boolean).map((s) => s.id) ?? [ref]; }
@@ -93,22 +101,32 @@ export class SelectTool {
       return undefined;
     }
     const ref = this.#refAt(at);
-    if (ref === undefined || at.isTouch && !drawing.selection.has(ref)) {
-      this.#gesture = { kind: "rectangle", box: { x0: at.x, y0: at.y, x1: at.x, y1: at.y }, before: at.shift ? [...drawing.selection] : [] };
+    const seat = board.hall.byID.get(ref);
+    const anchor = this.#middleOf(seat) ?? at;
+    const isSeat = seat !== undefined;
+    if (ref === undefined || (isSeat || at.isTouch) && !drawing.selection.has(ref)) { // between seats there is no room to begin at
+      const box = { x0: anchor.x, y0: anchor.y, x1: at.x, y1: at.y };
+      this.#gesture = { kind: "rectangle", box, before: at.shift ? [...drawing.selection] : [], isFromSeat: isSeat };
       return undefined;
     }
     if (!drawing.selection.has(ref)) drawing.select([...at.shift ? drawing.selection : [], ref]);
-    const seat = board.hall.byID.get(ref);
-    const anchor = seat === undefined ? at : { x: board.hall.x[seat], y: board.hall.y[seat] };
-    this.#gesture = { kind: "move", dx: 0, dy: 0, anchor, isSeat: seat !== undefined, moved: new Set(board.selected) };
+    this.#gesture = { kind: "move", dx: 0, dy: 0, anchor, isSeat, moved: new Set(board.selected) };
     return board.lift(board.selected);
+  }
+
+  #middleOf(seat) {
+    const { hall } = this.board;
+    return seat >= 0 ? { x: hall.x[seat], y: hall.y[seat] } : undefined;
   }
 
   drag(at, from) {
     const g = this.#gesture;
     const { board } = this;
     if (g === undefined) return;
-    if (g.kind === "rectangle") Object.assign(g.box, { x1: at.x, y1: at.y });
+    if (g.kind === "rectangle") {
+      const { x, y } = g.isFromSeat && this.#middleOf(board.seatAt(at)) || at; // from one seat to another, both are meant
+      Object.assign(g.box, { x1: x, y1: y });
+    }
     else if (g.kind === "turn") {
       const angle = Math.atan2(at.x - g.about.x, g.about.y - at.y) * (180 / Math.PI);
       const size = this.drawing.options.snaps && !at.alt ? turnStep : 0.5;
@@ -200,10 +218,12 @@ export class SelectTool {
   }
 
   hover(at) {
-    const { board } = this;
+    const { board, drawing } = this;
     const handle = this.#turnHandle();
     const isOnHandle = handle !== undefined && Math.hypot(handle.x - at.x, handle.y - at.y) * board.camera.scale <= handleSize;
-    board.setCursor(isOnHandle ? "grab" : this.#corner(at) >= 0 ? "crosshair" : this.#refAt(at) === undefined ? "default" : "move");
+    const ref = this.#refAt(at);
+    const isMoved = ref !== undefined && (drawing.selection.has(ref) || !board.hall.byID.has(ref));
+    board.setCursor(isOnHandle ? "grab" : this.#corner(at) >= 0 ? "crosshair" : isMoved ? "move" : "default");
   }
 
   draw(pen) {

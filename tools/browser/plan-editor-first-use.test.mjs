@@ -1,0 +1,90 @@
+// What people do who see the editor for the first time.
+
+import assert from "node:assert/strict";
+import { after, afterEach, test } from "node:test";
+import { Holdfast, browse, expectNoErrors, until } from "./harness.mjs";
+import { at, choose, drag, editorOf, openEditor, planOf } from "./plan-editor.mjs";
+
+const holdfast = await Holdfast.start({ after });
+const browser = await browse({ after, afterEach });
+const newPlan = () => openEditor(browser, `${holdfast.url}/console#/new-plan`);
+const selected = (page) => editorOf(page).evaluate((e) => [...e.drawing.selection]);
+const click = async (page, x, y) => page.mouse.click(...await at(page, x, y));
+
+test("a drag on what was just drawn moves it, and draws nothing on it", async () => {
+  const page = await newPlan();
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  await drag(page, [0, 1], [0, 5]);
+  const [section, ...others] = (await planOf(page)).sections;
+  assert.deepEqual(others, []);
+  assert.deepEqual(section.rows.map((row) => row.seats[0].y), [4, 5, 6, 7]);
+  await editorOf(page).getByLabel("Rows", { exact: true }).fill("5"); // the form is still the block's
+  assert.equal((await planOf(page)).sections[0].rows.length, 5);
+  await drag(page, [0, -4], [3, -3]);
+  assert.equal((await planOf(page)).sections.length, 2);
+  expectNoErrors(page);
+});
+
+test("a rectangle may begin on a seat, and takes it and the seat at its end; a double click between rows takes the section", async () => {
+  const page = await newPlan();
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  const drawn = await planOf(page);
+  await choose(page, "Select");
+  await page.keyboard.press("Escape");
+  await drag(page, [-1.8, 1.2], [0.8, 1.8]);
+  assert.deepEqual(await selected(page).then((ids) => ids.sort()), ["B-4", "B-5", "B-6", "B-7", "C-4", "C-5", "C-6", "C-7"].map((s) => `Section-1-${s}`));
+  assert.deepEqual(await planOf(page), drawn);
+  await page.mouse.dblclick(...await at(page, 0.5, 1.5));
+  assert.equal((await selected(page)).length, 40);
+  expectNoErrors(page);
+});
+
+test("tables go on in a section that has got its name", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Table");
+  await click(page, -4, 0);
+  await editor.getByLabel("Section", { exact: true }).fill("Long tables");
+  await editor.getByLabel("Section", { exact: true }).press("Enter");
+  await click(page, 4, 0);
+  assert.deepEqual((await planOf(page)).sections.map((s) => [s.name, s.rows.map((row) => row.label ?? row.key)]), [["Long tables", ["A", "B"]]]);
+  expectNoErrors(page);
+});
+
+test("many blocks that are drawn at once are in view", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await editor.getByLabel("Distance of the front row").fill("60");
+  await editor.getByRole("button", { name: "Draw the blocks" }).click();
+  const areInView = () => editor.evaluate(({ board: { camera: c, hall } }) => hall.seats > 0
+    && hall.x.every((x, i) => c.x(x) > 0 && c.x(x) < c.width && c.y(hall.y[i]) > 0 && c.y(hall.y[i]) < c.height));
+  assert.ok(await areInView());
+  await editor.getByLabel("Rows of each").fill("20");
+  assert.ok(await areInView());
+  expectNoErrors(page);
+});
+
+test("a press on another control while a name is typed is not lost", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  await choose(page, "Select");
+  await page.keyboard.press("Escape");
+  await editor.getByRole("tab", { name: "Plan" }).click();
+  await editor.getByRole("button", { name: "Add a category" }).click();
+  for (const [n, name] of ["Gold", "Silver"].entries()) {
+    await editor.getByLabel(`Category ${n + 1}`, { exact: true }).click();
+    await page.keyboard.press("Control+a");
+    await page.keyboard.type(name);
+  }
+  await editor.getByRole("button", { name: "Select Section 1" }).click();
+  assert.deepEqual((await planOf(page)).categories.map((c) => [c.key, c.name]), [["Gold", "Gold"], ["Silver", "Silver"]]);
+  await until("the section is selected", async () => (await selected(page)).length === 40);
+  await editor.getByRole("button", { name: "Silver is better: sold earlier" }).click();
+  assert.deepEqual((await planOf(page)).categories.map((c) => c.name), ["Silver", "Gold"]);
+  expectNoErrors(page);
+});
