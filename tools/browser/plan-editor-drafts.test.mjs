@@ -184,14 +184,14 @@ test("other words, and a move in the page, leave the drawing, its steps and its 
   await other.goto(url);
   await isReady(other);
   await until("the draft is there", async () => (await seats(other)) === 60);
-  await drawBlock(other, [-5, 8], [4, 8]);
+  await editorOf(other).evaluate((e) => e.drawing.do({ ...e.drawing.plan, name: "Of the other tab" }, "name"));
   await isStored(other);
   await other.close();
   await isFree();
   await page.evaluate(() => document.querySelector(".plan-editor").append(away)); // gets what the other tab has drawn, with a way back
-  await until("the draft is that of the other tab", async () => (await seats(page)) === 70);
+  await until("the draft is that of the other tab", async () => (await planOf(page)).name === "Of the other tab");
   await editor.getByRole("button", { name: "Back to the drawing before" }).click();
-  assert.equal(await seats(page), 60);
+  assert.equal((await planOf(page)).name, plan.name);
   expectNoErrors(page);
 });
 
