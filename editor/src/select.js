@@ -89,8 +89,23 @@ export function rowsIn(plan, selection) {
 
 /** wholeRows is a selection with all seats of the rows that it touches. @param {Plan} plan @param {Selection} selection */
 export function wholeRows(plan, selection) {
-  return new Set([...selection, ...rowsIn(plan, selection).flatMap(({ row }) => row.seats.flatMap((seat) => (seat ? [seat.id] : [])))]);
+  return new Set([...selection, ...idsIn(rowsIn(plan, selection).map(({ row }) => row))]);
 }
+
+/**
+ * sameRows is a selection with all rows that have the label of one that it touches, in the sections of the floor that is shown.
+ * @param {Plan} plan
+ * @param {Selection} selection
+ * @param {string} [floor]
+ */
+export function sameRows(plan, selection, floor) {
+  const labels = new Set(rowsIn(plan, selection).map(({ row }) => row.label));
+  const shown = plan.sections.filter((s) => isOn(floor, s.floor ?? ""));
+  const rows = shown.flatMap((s) => (s.rows ?? []).filter((row) => labels.has(row.label)));
+  return new Set([...selection, ...idsIn(rows)]);
+}
+
+const idsIn = (rows) => rows.flatMap((row) => row.seats.flatMap((seat) => (seat ? [seat.id] : [])));
 
 /** pointsOf are the positions of all that is selected. @param {Plan} plan @param {Selection} selection @returns {Point[]} */
 export function pointsOf(plan, selection) {

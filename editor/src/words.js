@@ -97,6 +97,7 @@ export const words = {
   turnBy: "Turn by",
   rowsOf: "Rows of the selection",
   wholeRows: "Take whole rows",
+  sameRows: "Take same rows in all sections",
   wholeSections: "Take whole section",
   gapInsert: "Gap after it",
   gapRemove: "Close gaps",

@@ -27,6 +27,17 @@ test("new seats have IDs of section, row and label; new rows go on with the labe
   assert.equal(addRows(plan, "none", block({ rows: 1, seats: 1 })), plan);
 });
 
+test("the same rows are those with the label of a selected one, in the sections of the floor that is shown", () => {
+  const three = () => block({ rows: 3, seats: 2 });
+  let plan = hall(three(), three(), three());
+  plan = edit.setSection(plan, "Block-3", { floor: "Gallery" });
+  const some = ids("Block-1-A-1", "Block-1-B-2");
+  const rowsOf = (n) => ["A-1", "A-2", "B-1", "B-2"].map((seat) => `Block-${n}-${seat}`);
+  assert.deepEqual([...edit.sameRows(plan, some, "")].sort(), [...rowsOf(1), ...rowsOf(2)]);
+  assert.deepEqual([...edit.sameRows(plan, some)].sort(), [...rowsOf(1), ...rowsOf(2), ...rowsOf(3)]);
+  assert.deepEqual(edit.sameRows(plan, ids(edit.focalRef)), ids(edit.focalRef));
+});
+
 test("a seat that is removed leaves a gap, but not at an end, at another gap, or at a table", () => {
   const plan = hall(block({ rows: 1, seats: 7, aisles: [3] }), block({ rows: 1, seats: 1, at: [0, 9] }));
   const without = (...labels) => rows(removeSeats(plan, new Set(labels.map((label) => `Block-1-A-${label}`))))[0];

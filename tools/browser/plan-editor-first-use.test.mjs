@@ -88,3 +88,18 @@ test("a press on another control while a name is typed is not lost", async () =>
   assert.deepEqual((await planOf(page)).categories.map((c) => c.name), ["Silver", "Gold"]);
   expectNoErrors(page);
 });
+
+test("rows of all blocks get a price of their own by their names", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  for (const x of [-7, 1]) await drag(page, [x, 0], [x + 5, 3]);
+  await choose(page, "Select");
+  await page.keyboard.press("Escape");
+  await click(page, 2, 1);
+  await editor.getByRole("button", { name: "Take same rows in all sections" }).click();
+  const { sections } = await planOf(page);
+  assert.equal(sections.length, 2);
+  assert.deepEqual((await selected(page)).sort(), sections.flatMap((s) => s.rows[1].seats.map((seat) => seat.id)).sort());
+  expectNoErrors(page);
+});

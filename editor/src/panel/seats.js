@@ -1,7 +1,7 @@
 // The forms of selected seats.
 
 import {
-  align, distribute, measureRows, mirror, moveToSection, partsOf, reshapeRows, rotate, rowsIn, sectionRef, setRows, setSeats, wholeRows,
+  align, distribute, measureRows, mirror, moveToSection, partsOf, reshapeRows, rotate, rowsIn, sameRows, sectionRef, setRows, setSeats, wholeRows,
 } from "../edit.js";
 import { Form, button } from "../fields.js";
 import { copiesForm } from "./copies.js";
@@ -68,6 +68,7 @@ export function seatsForm(context) {
   }
   form.buttons(
     button(words.wholeRows, () => drawing.select(wholeRows(drawing.plan, drawing.selection))),
+    button(words.sameRows, () => drawing.select(sameRows(drawing.plan, drawing.selection, drawing.floor))),
     button(words.wholeSections, () => drawing.select(seatsOfSections(drawing.plan, drawing.selection))),
   );
   const forms = [form];
