@@ -136,7 +136,7 @@ type NewEvent struct {
 	ID              ID
 	Name            string
 	TotalSeats      int64
-	EventDate       time.Time // long past, as the zero value is, the event is archived and its waiting list ends: see docs/jobs.md
+	EventDate       time.Time // the zero value means none: the event is never archived
 	MaxSeatsPerUser int64     // 0 means no limit
 	// Seating has the plan and the rules of a seated event, whose TotalSeats follows from the plan and Sections. The
 	// zero value means an unseated event with the default rules.

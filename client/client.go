@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -187,6 +188,9 @@ func notSettled(err error) error {
 	return &e
 }
 
+// isNoName reports whether a segment of a path is none: proxies resolve dots, which then name another route.
+func isNoName(segment string) bool { return segment == "" || segment == "." || segment == ".." }
+
 // newRequest makes the HTTP request of a call. It fails if none could be sent.
 func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.Request, error) {
 	base, err := url.Parse(c.baseURL)
@@ -196,8 +200,8 @@ func (c *Client) newRequest(ctx context.Context, r request, body []byte) (*http.
 	if strings.ContainsFunc(c.secret, func(r rune) bool { return r < '!' || r > '~' }) {
 		return nil, ErrInvalidKey
 	}
-	if strings.HasPrefix(r.path, "/api/") && (strings.HasSuffix(r.path, "/") || strings.Contains(r.path, "//")) {
-		return nil, fmt.Errorf("an ID is empty in the path %s", r.path)
+	if strings.HasPrefix(r.path, "/api/") && slices.ContainsFunc(strings.Split(r.path, "/")[1:], isNoName) {
+		return nil, fmt.Errorf("an ID is empty or dots in the path %s", r.path)
 	}
 	target := c.baseURL + r.path
 	if len(r.query) > 0 {

@@ -36,8 +36,8 @@
 // certainly not executed. ChangeSeats, BlockSeats and UnblockSeats
 // set a state: if another caller changes the same seats at the same time, the last call that is executed counts.
 //
-// A malformed base URL or key fails at once, and so does a successful response that the API would not send, such as the page of
-// a web site: these are not an *Error. A refusal is an *Error with a code. After an error without a code, and after
+// A malformed base URL or key fails at once, as an empty ID does, and so does a successful response that the API would not send, such
+// as the page of a web site: these are not an *Error. A refusal is an *Error with a code. After an error without a code, and after
 // OutcomeUnknown, the request may have been executed: repeat it with the same
 // idempotency key to find out.
 package client

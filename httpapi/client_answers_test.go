@@ -115,13 +115,14 @@ func TestClient_RefusesAMalformedURL(t *testing.T) {
 	}
 }
 
-func TestClient_RefusesAnEmptyID(t *testing.T) {
+func TestClient_RefusesIDsThatNameNothing(t *testing.T) {
 	t.Parallel()
 	s := openShop(t, passThrough)
 	_, getErr := s.GetEvent(t.Context(), "")
+	_, dotsErr := s.GetEvent(t.Context(), "..")
 	_, entryErr := s.JoinWaitlist(t.Context(), client.JoinRequest{Holder: "h", EntryWish: client.EntryWish{Seats: 1}})
-	for _, err := range []error{getErr, entryErr} {
-		if err == nil || !strings.Contains(err.Error(), "an ID is empty in the path /api/events/") {
+	for _, err := range []error{getErr, dotsErr, entryErr} {
+		if err == nil || !strings.Contains(err.Error(), "an ID is empty or dots in the path /api/events/") {
 			t.Errorf("got %v", err)
 		}
 	}
