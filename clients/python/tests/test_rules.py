@@ -139,6 +139,8 @@ def test_retry_after_may_be_a_time() -> None:
     for date, seconds in dates.items():
         assert error_of(httpx.Response(503, headers={"Retry-After": at, "Date": date})).retry_after == seconds
     assert error_of(httpx.Response(503, headers={"Retry-After": at})).retry_after == 0
+    far = "Fri, 31 Dec 99999999999999999999 23:59:59 GMT"
+    assert error_of(httpx.Response(503, headers={"Retry-After": far, "Date": at})).retry_after == 0
 
 
 def test_tokens_may_be_fetched() -> None:

@@ -157,7 +157,7 @@ def _retry_after(headers: httpx.Headers) -> int:
         return int(value)
     try:
         return max(0, int((parsedate_to_datetime(value) - parsedate_to_datetime(headers.get("Date", ""))).total_seconds()))
-    except (TypeError, ValueError):  # not a time; or one has a zone, and the other has none
+    except (TypeError, ValueError, OverflowError):  # not a time; or one has a zone, and the other has none
         return 0
 
 
