@@ -243,6 +243,36 @@ func TestChart_WrongTemplatesFail(t *testing.T) {
 	}
 }
 
+// A null removes a default that a template reads. The schema refuses it in words.
+func TestChart_RequiresEachDefault(t *testing.T) {
+	t.Parallel()
+	schema, values := map[string]any{}, map[string]any{}
+	if err := yaml.Unmarshal(loadChart(t).Schema, &schema); err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal([]byte(readFile(t, "deploy/helm/holdfast/values.yaml")), &values); err != nil {
+		t.Fatal(err)
+	}
+	checkRequired(t, "", values, schema)
+}
+
+func checkRequired(t *testing.T, path string, values, schema map[string]any) {
+	t.Helper()
+	properties, isKnown := schema["properties"].(map[string]any)
+	if !isKnown { // any names are allowed, and none is read
+		return
+	}
+	required, _ := schema["required"].([]any)
+	for name, value := range values {
+		if !slices.Contains(required, any(name)) {
+			t.Errorf("the schema does not require %s.%s", path, name)
+		}
+		inner, _ := value.(map[string]any)
+		of, _ := properties[name].(map[string]any)
+		checkRequired(t, path+"."+name, inner, of)
+	}
+}
+
 // Wrong values are refused before anything is installed. The message says what to do, and shows no secret.
 func TestChart_RefusesWrongValues(t *testing.T) {
 	t.Parallel()
@@ -279,6 +309,9 @@ func TestChart_RefusesWrongValues(t *testing.T) {
 		{secrets + "worker: {replicas: 0}", "at '/worker/replicas': minimum: got 0, want 1"},
 		{secrets + "replicas: 3", "additional properties 'replicas' not allowed"},
 		{secrets + "settings:\n", "at '': missing property 'settings'"}, // Helm takes it for null, and removes the default
+		{secrets + "api:\n  autoscaling:\n", "at '/api': missing property 'autoscaling'"},
+		{secrets + "service: {port: null}", "at '/service': missing property 'port'"},
+		{"mongodb: {existingSecret: holdfast, uri: null}\napiKeys: {existingSecret: holdfast}", "at '/mongodb': missing property 'uri'"},
 		{secrets + "image: {digest: latest}", "at '/image/digest': 'latest' does not match pattern '^(sha256:[0-9a-f]{64})?$'"},
 		{secrets + "settings: {LOCK_DEFAULT_TTL: 1.5}", "at '/settings/LOCK_DEFAULT_TTL'"},
 		{secrets + "api: {resources: {requests: {cpu: 1}}}", ""},
