@@ -14,21 +14,25 @@ export function rowLabelSize({ hall, ratio }, { scale }) {
   return apart < from * ratio ? 0 : Math.max(0.42 * apart, least * ratio);
 }
 
+const mean = (values) => values.reduce((a, b) => a + b, 0) / values.length;
+
 /** rowLabels are at both ends of each row, outside, and in the middle of a table, where no seat is. */
 export function rowLabels(hall) {
   const labels = [];
   for (const row of hall.rows) {
     const { first, end, label, section } = row;
-    const isTable = row.adjacency === "ALL";
-    const put = (i, j) => {
+    const put = (x, y, text) => { if (hall.grid.nearest(x, y, 0.95 * hall.spacing) < 0) labels.push({ x, y, text, section }); };
+    if (row.adjacency === "ALL") {
+      put(mean(hall.x.subarray(first, end)), mean(hall.y.subarray(first, end)), label.split(" ").at(-1));
+      continue;
+    }
+    const nextTo = (i, j) => {
       const far = Math.hypot(hall.x[i] - hall.x[j], hall.y[i] - hall.y[j]);
-      const f = isTable ? -0.5 : far > 0 ? hall.spacing / far : 0;
-      const [x, y] = [hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f), hall.y[i] + (hall.y[i] - hall.y[j]) * f];
-      if (hall.grid.nearest(x, y, 0.95 * hall.spacing) >= 0) return;
-      labels.push({ x, y, text: isTable ? label.split(" ").at(-1) : rowName(label), section });
+      const f = far > 0 ? hall.spacing / far : 0;
+      put(hall.x[i] + (f === 0 ? -hall.spacing : (hall.x[i] - hall.x[j]) * f), hall.y[i] + (hall.y[i] - hall.y[j]) * f, rowName(label));
     };
-    if (end > first) put(first, isTable ? (first + end) >> 1 : Math.min(first + 1, end - 1));
-    if (!isTable && end - first > 1) put(end - 1, end - 2);
+    if (end > first) nextTo(first, Math.min(first + 1, end - 1));
+    if (end - first > 1) nextTo(end - 1, end - 2);
   }
   return { labels, grid: new Grid(Float64Array.from(labels, (l) => l.x), Float64Array.from(labels, (l) => l.y), hall.box, hall.spacing * 8) };
 }

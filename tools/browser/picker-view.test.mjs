@@ -182,11 +182,12 @@ test("the number of a table is in its middle", async () => {
   const angles = Array.from({ length: 8 }, (_, i) => (i * Math.PI) / 4);
   const round = (cx) => angles.map((a) => [cx + 1.3 * Math.sin(a), -1.3 * Math.cos(a)]);
   const long = [[17, -1], [18, -1], [19, -1], [20, 0], [19, 1], [18, 1], [17, 1], [16, 0]];
-  const rows = [table("Table 12", round(0)), table("Table B", round(8)), table("Long 3", long)];
+  const seven = Array.from({ length: 7 }, (_, i) => [28 + 1.2 * Math.sin((i * 2 * Math.PI) / 7), -1.2 * Math.cos((i * 2 * Math.PI) / 7)]);
+  const rows = [table("Table 12", round(0)), table("Table B", round(8)), table("Long 3", long), table("Table 7", seven)];
   const hall = await hallOf({ name: "Tables", categories: [{ key: "c", name: "C" }], sections: [{ key: "s", name: "S", category: "c", rows }] });
   const { labels, grid } = rowLabels(hall);
   const written = labels.map(({ text }, n) => `${text} at ${Math.round(grid.x[n])}`);
-  assert.deepEqual(written, ["12 at 0", "B at 8", "3 at 18"]);
+  assert.deepEqual(written, ["12 at 0", "B at 8", "3 at 18", "7 at 28"]);
   assert.ok(grid.y.every((y) => Math.abs(y) < 0.01));
 });
 
