@@ -38,8 +38,9 @@ export class Commands {
     const clip = isElsewhere ? withoutEverywhere(drawing.clipboard) : drawing.clipboard;
     const box = boxOf(clip.sections.flatMap((s) => [...s.rows?.flatMap((r) => r.seats.filter(Boolean).map((seat) => [seat.x, seat.y])) ?? s.outline ?? []])
       .concat(clip.decorations.flatMap((d) => d.points ?? [d.at])));
-    const n = this.#pasted.get(floor) ?? (isElsewhere ? 0 : 1);
-    this.#pasted.set(floor, n + 1);
+    const where = isElsewhere ? floor : undefined;
+    const n = this.#pasted.get(where) ?? (isElsewhere ? 0 : 1);
+    this.#pasted.set(where, n + 1);
     const by = Math.max(2, box === undefined ? 2 : Math.min(box.y1 - box.y0 + 2, 1e6)) * n;
     const next = paste(plan, clip, ([x, y]) => [x, y + by], { floor });
     drawing.do(next, words.did.paste, { select: added(plan, next) });

@@ -10,7 +10,7 @@ export class Draft {
   #document = undefined;
   #timer = 0;
   #waits = false; // a change is not stored yet
-  #time = undefined; // of the draft that was read or stored last
+  #time = undefined; // of the draft that the drawing shows
   #isMine = false;
   #release = undefined;
   #released = Promise.resolve();
@@ -29,10 +29,20 @@ export class Draft {
    * @param {() => void} original
    */
   begin(document, original) {
-    if (document !== this.#document) this.#free();
+    if (document !== this.#document) {
+      this.#free();
+      this.#time = undefined;
+    }
     this.#document = document;
     this.original = original;
     return this.resume();
+  }
+
+  /** opens says that the drawing is about to begin with a plan that is not the draft's. */
+  opens() {
+    if (this.#waits) void this.#store();
+    clearTimeout(this.#timer);
+    this.#time = undefined;
   }
 
   /** resume goes on with the draft when the element is in a page again. */
@@ -42,16 +52,26 @@ export class Draft {
   }
 
   async #resume() {
-    if (this.#document === undefined || this.#isMine) return;
+    const document = this.#document;
+    if (document === undefined) return;
+    if (this.#isMine) { // or another plan was opened meanwhile
+      if (this.#time === undefined) await this.#continue();
+      return;
+    }
     await this.#released;
-    if (!this.editor.isConnected) return;
+    if (!this.#isFor(document)) return;
     if (await this.#lock({ ifAvailable: true })) await this.#continue();
-    else if (this.editor.isConnected) this.#isElsewhere();
+    else if (this.#isFor(document)) this.#isElsewhere();
   }
+
+  // #isFor reports whether what was begun for a document is still wanted: the page may have removed the element, or named another document.
+  #isFor(document) { return this.editor.isConnected && document === this.#document; }
 
   async #continue() {
     const { words, drawing } = this.editor;
-    const draft = await read(this.#document).catch(() => undefined);
+    const document = this.#document;
+    const draft = await read(document).catch(() => undefined);
+    if (!this.#isFor(document)) return;
     if (draft === undefined || draft.time === this.#time) return this.changed();
     this.#time = draft.time;
     const before = drawing.state;
@@ -90,9 +110,10 @@ export class Draft {
   // #lock holds the document's lock until another tab takes it, or this one is closed. Without locks (a page that is not secure) each tab stores.
   #lock(options) {
     if (navigator.locks === undefined) return Promise.resolve(this.#isMine = true);
+    const document = this.#document;
     return new Promise((resolve) => {
-      this.#released = navigator.locks.request(`${database} ${this.#document}`, options, (lock) => {
-        this.#isMine = lock !== null && this.editor.isConnected;
+      this.#released = navigator.locks.request(`${database} ${document}`, options, (lock) => {
+        this.#isMine = lock !== null && this.#isFor(document);
         resolve(this.#isMine);
         return this.#isMine ? new Promise((release) => { this.#release = release; }) : undefined;
       }).catch(() => { // another tab has taken it
@@ -125,7 +146,9 @@ export class Draft {
   async end() {
     clearTimeout(this.#timer);
     this.#waits = false;
-    await remove(this.#document).catch(() => {});
+    const document = this.#document;
+    await remove(document).catch(() => {});
+    if (document !== this.#document) return;
     this.#free();
     this.#document = undefined;
   }
@@ -160,10 +183,9 @@ export class Draft {
     const { drawing } = this.editor;
     const { plan } = drawing;
     const picture = this.board.picture && { ...this.board.picture, image: undefined };
-    const time = Date.now();
+    const time = this.#time = Date.now();
     try {
       await write({ document: this.#document, plan, kept: [...drawing.kept], keptKeys: [...drawing.keptKeys], time, picture });
-      this.#time = time;
       this.isStored = drawing.plan === plan;
       this.on.stored(true);
     } catch {

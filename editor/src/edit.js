@@ -237,6 +237,7 @@ export function paste(plan, clip, to = ([x, y]) => [x + 1, y + 1], { reverse = f
   return { ...changed, decorations: [...changed.decorations, ...clip.decorations.map((d) => movedCopy(onFloor(d), put))] };
 }
 
+// A decoration without a floor is on all of them.
 const setFloor = ({ floor: _, ...thing }, floor) => (floor === "" ? thing : { ...thing, floor });
 
 const movedCopy = (d, put) => (d.points ? { ...d, points: d.points.map(put) } : { ...d, at: put(d.at) });

@@ -73,6 +73,7 @@ export class HoldfastPlanEditor extends HTMLElement {
 
   /** open begins with a plan: one that is stored, or a new one that was only read from a file. Without a plan it is empty. */
   open(plan, { isStored = true } = {}) {
+    this.files.draft.opens();
     if (plan === undefined) this.drawing.open(emptyPlan(), { isNew: true });
     else this.drawing.open(plan, { isStored });
     this.#parts?.board.whole();

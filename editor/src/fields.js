@@ -83,7 +83,7 @@ export class Form {
   }
 
   /**
-   * number calls write while the user changes a number, if it is within its bounds. A field that may have none shows the text empty then, and
+   * number calls write while the user changes a number, if it is not below its bounds; above them it writes the most. A field that may have none shows the text empty then, and
    * writes undefined.
    */
   number(label, read, write, { min, max, step = 1, wide = false, empty } = {}) {
@@ -94,10 +94,10 @@ export class Form {
     }, "value", empty);
     control.addEventListener("input", () => {
       const value = control.valueAsNumber;
-      if (Number.isFinite(value) && value >= (min ?? -Infinity) && value <= (max ?? Infinity)) write(value);
+      if (Number.isFinite(value) && value >= (min ?? -Infinity)) write(Math.min(value, max ?? Infinity));
       else if (empty !== undefined && control.value === "" && !control.validity.badInput) write(undefined);
     });
-    control.addEventListener("blur", () => this.refresh());
+    control.addEventListener("blur", () => queueMicrotask(() => { if (control.isConnected) this.refresh(); })); // the form may just be replaced
     return control;
   }
 

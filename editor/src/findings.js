@@ -299,8 +299,8 @@ function ofPlan(plan, kept) {
     ["seats", n, limits.seats], ["sections", plan.sections.length, limits.sections], ["categories", plan.categories.length, limits.categories],
     ["decorations", plan.decorations.length, limits.decorations],
   ])) if (isNear(count, limit)) found.push(finding("plan-limit", "hint", { n: count, most: limit, things }, {}));
-  const at = finder(plan);
-  const gone = kept ? [...kept].filter((id) => at(id) === undefined).length : 0;
+  const placeOf = finder(plan);
+  const gone = kept ? [...kept].filter((id) => placeOf(id) === undefined).length : 0;
   if (gone > 0) found.push(finding("gone", "hint", { n: gone }, {}));
   return found;
 }

@@ -1,4 +1,5 @@
-// The keyboard. Keys are those of the whole editor, unless the user types into a field.
+// The keyboard. Keys with Ctrl, Delete, Backspace and Escape are those of the whole editor, unless the user types into a field; letters and signs
+// are those of the drawing and its tools.
 
 import { shortcuts } from "./toolbox.js";
 
@@ -30,7 +31,7 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
         event.preventDefault();
         return moveCross(arrows[key], event.shiftKey ? leap : 1);
       }
-      const isOfText = types && key !== "s" && key !== "d";
+      const isOfText = types && event.target.tagName !== "SELECT" && key !== "s" && key !== "d";
       if (withControl[key] === undefined || isOfText) return;
       event.preventDefault();
       withControl[key](event.shiftKey);
@@ -51,7 +52,7 @@ export function listenToKeys(root, { board, drawing, commands, toolbox, save }) 
   // keyOfBoard reports whether it has used the key. Letters and signs are keys only while the drawing or a tool's button has the focus (WCAG
   // 2.1.4). Arrows and Enter are the board's only when it has the focus: elsewhere they belong to buttons and sliders.
   function keyOfBoard(event, key) {
-    if (anywhere[key] !== undefined) {
+    if (anywhere[key] !== undefined && (key === "Escape" || event.target.tagName !== "INPUT")) { // Delete on a slider is not meant for seats
       anywhere[key]();
       return true;
     }

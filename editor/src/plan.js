@@ -386,8 +386,8 @@ export function addRows(plan, sectionKey, rows, { labels, seatLabels, adjacency 
 /** takenIn is a set of the plan's IDs that grows. It costs nothing to make. */
 export function takenIn(plan) {
   const added = new Set();
-  const at = finder(plan);
-  return { has: (id) => added.has(id) || at(id) !== undefined, add: (id) => added.add(id) };
+  const placeOf = finder(plan);
+  return { has: (id) => added.has(id) || placeOf(id) !== undefined, add: (id) => added.add(id) };
 }
 
 /** @typedef {{ has: (id: string) => boolean, add: (id: string) => unknown }} Taken IDs that new seats can't have */

@@ -130,14 +130,14 @@ export function pointsOf(plan, selection) {
  */
 export function added(before, after) {
   const found = new Set();
-  const was = finder(before);
+  const placeBefore = finder(before);
   const [oldSections, oldRows, keys] = [new Set(before.sections), new Set(before.sections.flatMap((s) => s.rows ?? [])), new Set(before.sections.map((s) => s.key))];
   for (const s of after.sections) {
     if (oldSections.has(s)) continue;
     if (!s.rows && !keys.has(s.key)) found.add(sectionRef(s.key));
     for (const row of s.rows ?? []) {
       if (oldRows.has(row)) continue;
-      for (const seat of row.seats) if (seat && !was(seat.id)) found.add(seat.id);
+      for (const seat of row.seats) if (seat && !placeBefore(seat.id)) found.add(seat.id);
     }
   }
   const decorations = new Set(before.decorations);

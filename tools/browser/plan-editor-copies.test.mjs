@@ -108,8 +108,8 @@ test("a block with a pillar is copied from one floor and pasted in the same plac
     await editor.getByRole("tab", { name: "Draw" }).click();
   }
   const show = async (floor) => {
+    await editor.getByRole("combobox", { name: "Floor" }).focus();
     await editor.getByRole("combobox", { name: "Floor" }).selectOption(floor);
-    await editor.evaluate((e) => e.focus());
   };
   await choose(page, "Symbol");
   await page.mouse.click(...await at(page, 7, 3)); // on all floors
@@ -128,5 +128,11 @@ test("a block with a pillar is copied from one floor and pasted in the same plac
   assert.deepEqual(decorations.map((d) => [d.kind, d.floor]), [["icon", undefined], ["area", "0"], ["area", "1"], ["area", "1"]]);
   assert.equal(await editor.evaluate((e) => e.board.selected.length), 28, "the copy is selected");
   await screenshot(page, "plan-editor-floors");
+  await show("\u0000"); // all floors
+  await page.keyboard.press("Control+v");
+  await show("Floor 0");
+  await page.keyboard.press("Control+v");
+  const below = (await planOf(page)).sections.slice(-2).map((s) => [s.floor, s.rows[0].seats[0].y]);
+  assert.deepEqual(below, [["0", 7], ["0", 12]], "not on each other");
   expectNoErrors(page);
 });

@@ -195,6 +195,55 @@ test("other words, and a move in the page, leave the drawing, its steps and its 
   expectNoErrors(page);
 });
 
+test("each document gets its own draft again, whatever was drawn in between", async () => {
+  const page = await openEditor(browser, url);
+  const editor = editorOf(page);
+  const begin = (document) => editor.evaluate(async (e, name) => {
+    e.open();
+    await e.keep(name);
+  }, document);
+  const nameIt = (name) => editor.evaluate((e, text) => e.drawing.do({ ...e.drawing.plan, name: text }, "name"), name);
+  const isCalled = async (name) => assert.equal(await editor.evaluate((e) => e.drawing.plan.name), name);
+  await begin("a");
+  await nameIt("Of a");
+  await isStored(page);
+  await begin("b");
+  await isCalled("");
+  await begin("a");
+  await isCalled("Of a");
+  await editor.evaluate(async (e) => { // another plan is opened while it is away
+    const parent = e.parentNode;
+    e.remove();
+    e.open();
+    parent.append(e);
+    await e.keep("a");
+  });
+  await isCalled("Of a");
+  await editor.evaluate(async (e) => { // another document while the first one is still read
+    e.open();
+    await e.keep("b");
+    e.open();
+    const first = e.keep("a");
+    e.open();
+    await Promise.all([first, e.keep("b")]);
+  });
+  await isCalled("");
+  assert.deepEqual(await leases(page), ["holdfast-plan-editor b"]);
+  await nameIt("Of b");
+  await isStored(page);
+  await begin("a");
+  await isCalled("Of a");
+  await begin("a");
+  await isCalled("Of a");
+  await nameIt("Later"); // is not stored yet
+  await begin("b");
+  await isCalled("Of b");
+  await begin("a");
+  await isCalled("Later");
+  assert.deepEqual(await documents(page), ["a", "b"]);
+  expectNoErrors(page);
+});
+
 test("a plan is saved as a file and opened from it; other formats are read by the server", async () => {
   const page = await openEditor(browser, url);
   const editor = editorOf(page);

@@ -103,3 +103,53 @@ test("rows of all blocks get a price of their own by their names", async () => {
   assert.deepEqual((await selected(page)).sort(), sections.flatMap((s) => s.rows[1].seats.map((seat) => seat.id)).sort());
   expectNoErrors(page);
 });
+
+test("a double click places one block, and one table", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await editor.getByLabel("Rows", { exact: true }).fill("2");
+  await editor.getByLabel("Seats in a row", { exact: true }).fill("3");
+  await page.mouse.dblclick(...await at(page, -4, 0));
+  await choose(page, "Table");
+  await page.mouse.dblclick(...await at(page, 4, 0));
+  assert.deepEqual((await planOf(page)).sections.map((s) => s.rows.length), [2, 1]);
+  await click(page, 4, 6);
+  assert.deepEqual((await planOf(page)).sections.map((s) => s.rows.length), [2, 2]);
+  expectNoErrors(page);
+});
+
+test("a number above the most is the most; Delete in a field of the panel, and steps back from elsewhere, leave the rest as it is", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Block of seats");
+  await drag(page, [-5, 0], [4, 3]);
+  const rows = editor.getByLabel("Rows", { exact: true });
+  await rows.focus();
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("600");
+  assert.equal((await planOf(page)).sections[0].rows.length, 500);
+  await editor.getByRole("slider", { name: "Curve" }).focus();
+  await page.keyboard.press("Delete");
+  assert.equal((await planOf(page)).sections[0].rows.length, 500);
+  await rows.focus();
+  await editor.evaluate((e) => e.undo());
+  await until("the form is another one", async () => (await rows.count()) === 0 || (await rows.inputValue()) === "");
+  expectNoErrors(page);
+});
+
+test("two points of a picture in one place are one", async () => {
+  const page = await newPlan();
+  const editor = editorOf(page);
+  await choose(page, "Floor plan picture");
+  const chosen = page.waitForEvent("filechooser");
+  await editor.getByRole("button", { name: "Choose a picture" }).click();
+  await (await chosen).setFiles({ name: "hall.png", mimeType: "image/png", buffer: await page.screenshot({ clip: { x: 0, y: 0, width: 100, height: 50 } }) });
+  await editor.getByRole("button", { name: "Set the scale by two points" }).click();
+  for (const x of [-3, -3, 3]) await click(page, x, 0);
+  await editor.getByLabel("Length").fill("12");
+  await editor.getByRole("button", { name: "Use this length" }).click();
+  const { width, height } = await editor.evaluate((e) => e.board.picture);
+  assert.ok(Number.isFinite(width) && Math.abs(width - 2 * height) < 1e-6, `${width} × ${height}`);
+  expectNoErrors(page);
+});

@@ -24,15 +24,15 @@ export function copiesForm({ drawing, words }) {
   });
   number(words.copiesRight, "dx", { step: 0.5 });
   number(words.copiesDown, "dy", { step: 0.5 });
-  form.buttons(button(words.copiesLine, copy((plan, selection, as) => repeat(plan, selection, now.n, now.dx, now.dy, as))));
+  form.buttons(button(words.copiesLine, copy((plan, selection, options) => repeat(plan, selection, now.n, now.dx, now.dy, options))));
   number(words.copiesTurn, "degrees", { min: -360, max: 360 });
   number(words.copiesX, "x", { step: 0.5 });
   number(words.copiesY, "y", { step: 0.5 });
   form.check(words.copiesUpright, () => now.upright, (upright) => { now.upright = upright; });
   form.buttons(
-    button(words.copiesAround, copy((plan, selection, as) => (
-      repeatAround(plan, selection, now.n, now.degrees, [now.x, now.y], { ...as, upright: now.upright })))),
-    ...Object.entries(words.copiesMirror).map(([axis, text]) => button(text, copy((plan, selection, as) => mirrorCopy(plan, selection, axis, now[axis], as)))),
+    button(words.copiesAround, copy((plan, selection, options) => (
+      repeatAround(plan, selection, now.n, now.degrees, [now.x, now.y], { ...options, upright: now.upright })))),
+    ...Object.entries(words.copiesMirror).map(([axis, text]) => button(text, copy((plan, selection, options) => mirrorCopy(plan, selection, axis, now[axis], options)))),
   );
   return form;
 }

@@ -134,7 +134,7 @@ export class PlanTab {
   }
 }
 
-// showItems shows a list of other values. As many items as before stay in place: what is pressed while a field is being left is still there,
+// showItems shows values in a list. As many items as before stay in place: what is pressed while a field is being left is still there,
 // and gets the focus or the click.
 function showItems(list, items, values, make, count) {
   const active = list.getRootNode().activeElement;

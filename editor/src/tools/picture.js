@@ -49,7 +49,7 @@ export class PictureTool {
   }
 
   click(at) {
-    if (this.points === undefined || this.points.length > 1) return;
+    if (this.points === undefined || this.points.length > 1 || (this.points[0]?.x === at.x && this.points[0]?.y === at.y)) return;
     this.points = [...this.points, { x: at.x, y: at.y }];
     this.drawing.tell();
   }

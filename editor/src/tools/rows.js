@@ -45,8 +45,10 @@ export class Rows {
 
   /** draw adds rows, which a function makes of a shape. */
   draw(name, make, shape, adjacency = "LINE") {
-    const { drawing } = this;
+    const { drawing, last } = this;
     const { section, plan, category } = drawing;
+    if (last?.name === name && last.plan === plan && isSame({ ...last.shape, at: undefined }, { ...shape, at: undefined })
+      && String(last.shape.at) === String(shape.at)) return; // a double click
     const isNew = section === undefined;
     const into = isNew ? { name: this.#newName(plan), category, floor: drawing.floor || undefined } : undefined;
     const key = this.#build({

@@ -124,10 +124,9 @@ export class SelectTool {
     const { board } = this;
     if (g === undefined) return;
     if (g.kind === "rectangle") {
-      const { x, y } = g.isFromSeat && this.#middleOf(board.seatAt(at)) || at; // from one seat to another, both are meant
+      const { x, y } = (g.isFromSeat && this.#middleOf(board.seatAt(at))) || at; // from one seat to another, both are meant
       Object.assign(g.box, { x1: x, y1: y });
-    }
-    else if (g.kind === "turn") {
+    } else if (g.kind === "turn") {
       const angle = Math.atan2(at.x - g.about.x, g.about.y - at.y) * (180 / Math.PI);
       const size = this.drawing.options.snaps && !at.alt ? turnStep : 0.5;
       g.degrees = Math.round(angle / size) * size;
