@@ -37,7 +37,8 @@ func TestRunNow_SecondAPIRefusesAndNamesTheHolder(t *testing.T) {
 	apis := map[string]*apiCaller{}
 	for _, pod := range []string{"x", "y"} {
 		addr := address(t)
-		settings := slices.Concat(ws.settings, []string{"MONGODB_URI=" + ws.env.URI, "POD_NAME=" + pod, "HTTP_ADDR=" + addr})
+		settings := slices.Concat(ws.settings,
+			[]string{"MONGODB_URI=" + ws.env.URI, "POD_NAME=" + pod, "HTTP_ADDR=" + addr, "RECOVERY_BOOT_WAIT=2m"})
 		ws.processes[pod] = start(t, "api", settings...)
 		apis[pod] = newAPICaller(t, addr, 0, 30*time.Second)
 	}
