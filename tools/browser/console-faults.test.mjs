@@ -170,8 +170,10 @@ test("what was entered stays when a new key is needed, and nothing is done twice
   await use("boss-secret-key-1");
   assert.equal(await settings.getByLabel("Name").inputValue(), "Another name");
   await page.route("**/api/admin/events/*", (route) => route.abort()); // so that the form is the first that needs the key
-  await page.evaluate(() => sessionStorage.setItem("holdfast.key", "revoked"));
-  await settings.getByRole("button", { name: "Save" }).click();
+  await settings.getByRole("button", { name: "Save" }).evaluate((button) => { // at once: the page polls
+    sessionStorage.setItem("holdfast.key", "revoked");
+    button.click();
+  });
   await page.getByText("The server does not accept this key.").waitFor();
   await use("boss-secret-key-1");
   await settings.getByText("Do it again with the new key.").waitFor();
